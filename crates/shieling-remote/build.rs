@@ -1,7 +1,8 @@
 //! Builds the agent program, which the feature `agent` carries in this crate: whoever sends it sends the version
 //! that they speak themselves.
 //!
-//! A cargo of its own builds it, static, as that of `shieling` builds the sandbox's program. That is the library and
+//! It is a program of this crate, which a cargo of its own builds, static, as that of `shieling` builds the sandbox's
+//! program: the package has its sources, wherever cargo has unpacked it. That is the library and
 //! all that it uses once more, so a build without optimisation does not wait for it: it says where `cargo xtask agent`
 //! puts the program, and takes it from there when it runs.
 #![expect(
@@ -32,35 +33,47 @@ fn main() {
         println!("cargo::rustc-env=SHIELING_AGENT_BESIDE={}", beside.display());
         return;
     }
-    let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("..");
-    for name in [
+    if env::var_os("DOCS_RS").is_some() {
+        // Documentation is built there without a network, and runs nothing.
+        for name in ["shieling-agent", "shieling-agent.sha256"] {
+            fs::write(out.join(name), []).expect("OUT_DIR can be written to");
+        }
+        return;
+    }
+    let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
+    // Of these, a package from a registry has only what is its own.
+    let crates = [
         "shieling",
-        "shieling-shell",
-        "shieling-gate",
+        "shieling-bash",
         "shieling-changes",
+        "shieling-gate",
         "shieling-gateway",
         "shieling-jail",
-        "shieling-bash",
-        "shieling-remote",
-        "shieling-agent",
-    ] {
-        for part in ["src", "Cargo.toml", "build.rs"] {
-            let path = crates.join(name).join(part);
+        "shieling-shell",
+    ];
+    let crates = crates.map(|name| package.join("..").join(name));
+    for directory in [&package].into_iter().chain(&crates) {
+        for part in ["src", "Cargo.toml", "Cargo.lock", "build.rs"] {
+            let path = directory.join(part);
             if path.exists() {
                 println!("cargo::rerun-if-changed={}", path.display());
             }
         }
     }
-    for path in ["../Cargo.lock", "../Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", crates.join(path).display());
+    for path in ["../../Cargo.lock", "../../Cargo.toml"] {
+        let path = package.join(path);
+        if path.exists() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
     }
     let cargo = env::var_os("CARGO").expect("cargo names itself");
     let mut command = Command::new(cargo);
     command
         .args(["build", "--locked", "--bin", "shieling-agent"])
         .args(["--profile", "agent", "--target", &target])
+        .args(PROFILE.iter().chain(&FAST).flat_map(|key| ["--config", key]))
         .arg("--manifest-path")
-        .arg(crates.join("shieling-agent/Cargo.toml"))
+        .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&place)
         .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
@@ -92,3 +105,31 @@ fn main() {
     fs::write(out.join("shieling-agent"), program).expect("OUT_DIR can be written to");
     fs::write(out.join("shieling-agent.sha256"), digest).expect("OUT_DIR can be written to");
 }
+
+/// Its profile, which is set here, since a package has none. What is not on the way of every command and every byte is
+/// made small, since the program is sent to where it runs.
+const PROFILE: [&str; 14] = [
+    "profile.agent.inherits = 'release'",
+    "profile.agent.codegen-units = 1",
+    "profile.agent.debug = false",
+    "profile.agent.lto = true",
+    "profile.agent.opt-level = 2",
+    "profile.agent.panic = 'abort'",
+    "profile.agent.strip = true",
+    // All that is no member of this workspace; for a package, that is all but its own crate.
+    "profile.agent.package.'*'.opt-level = 's'",
+    "profile.agent.package.shieling-shell.opt-level = 's'",
+    "profile.agent.package.shieling-gate.opt-level = 's'",
+    "profile.agent.package.shieling-changes.opt-level = 's'",
+    "profile.agent.package.shieling.opt-level = 2",
+    "profile.agent.package.shieling-jail.opt-level = 2",
+    "profile.agent.package.shieling-bash.opt-level = 2",
+];
+
+/// Dependencies that are made fast all the same.
+const FAST: [&str; 4] = [
+    "profile.agent.package.tokio.opt-level = 2",
+    "profile.agent.package.mio.opt-level = 2",
+    "profile.agent.package.bytes.opt-level = 2",
+    "profile.agent.package.memchr.opt-level = 2",
+];

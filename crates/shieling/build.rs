@@ -5,6 +5,10 @@
 //! They are built by a cargo of their own, since they are no parts of this crate: the program alone in
 //! memory, static (so that it starts in a root that has no libraries, and twice as fast), and small; the
 //! builtin without any library, since it is loaded into whatever bash there is.
+//!
+//! Their crates are dependencies of this one, and their build scripts say where their sources are (`links` in their
+//! manifests): in this repository, or wherever cargo has unpacked them. The profile is set here, since a package has
+//! none.
 #![expect(
     clippy::disallowed_methods,
     reason = "a build script runs cargo and copies what it made"
@@ -17,28 +21,38 @@ use std::{env, fs};
 fn main() {
     let variable = |name| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let crates = package.join("..");
-    let manifest = crates.join("shieling-jail/Cargo.toml");
-    for path in [
-        "shieling-jail/src",
-        "shieling-jail/Cargo.toml",
-        "../Cargo.lock",
-        "../Cargo.toml",
-    ] {
-        println!("cargo::rerun-if-changed={}", crates.join(path).display());
-    }
-    for path in ["shieling-bash/src", "shieling-bash/Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", crates.join(path).display());
-    }
     println!("cargo::rerun-if-changed=build.rs");
+    if env::var_os("DOCS_RS").is_some() {
+        // Documentation is built there without a network, and runs nothing.
+        for name in ["libshieling_bash.so", "shieling-jail"] {
+            fs::write(out.join(name), []).expect("OUT_DIR can be written to");
+        }
+        return;
+    }
+    let jail = PathBuf::from(variable("DEP_SHIELING_JAIL_SOURCES"));
+    let bash = PathBuf::from(variable("DEP_SHIELING_BASH_SOURCES"));
+    for sources in [&jail, &bash] {
+        // The last two are those of this repository, or nothing.
+        for path in [
+            "src",
+            "Cargo.toml",
+            "Cargo.lock",
+            "../../Cargo.lock",
+            "../../Cargo.toml",
+        ] {
+            let path = sources.join(path);
+            if path.exists() {
+                println!("cargo::rerun-if-changed={}", path.display());
+            }
+        }
+    }
     // One place for all profiles, beside them: it is the same program in each.
     let beside = out.ancestors().nth(4).unwrap_or(&out);
     let place = beside.join("jail");
     let target = variable("TARGET");
 
     let builtin = Built {
-        manifest: &crates.join("shieling-bash/Cargo.toml"),
+        manifest: &bash.join("Cargo.toml"),
         place: &beside.join("bash"),
         target: &target,
     };
@@ -48,7 +62,7 @@ fn main() {
     fs::copy(library.join("libshieling_bash.so"), out.join("libshieling_bash.so")).expect("OUT_DIR can be written to");
 
     let jail = Built {
-        manifest: &manifest,
+        manifest: &jail.join("Cargo.toml"),
         place: &place,
         target: &target,
     };
@@ -66,6 +80,17 @@ fn main() {
 const JAIL: [&str; 5] = ["build", "--bin", "shieling-jail", "--features", "program"];
 const BUILTIN: [&str; 6] = ["rustc", "--lib", "--crate-type", "cdylib", "--features", "builtin"];
 
+/// The profile of both, which is named `jail`.
+const PROFILE: [&str; 7] = [
+    "profile.jail.inherits = 'release'",
+    "profile.jail.codegen-units = 1",
+    "profile.jail.debug = false",
+    "profile.jail.lto = true",
+    "profile.jail.opt-level = 2",
+    "profile.jail.panic = 'abort'",
+    "profile.jail.strip = true",
+];
+
 /// Something that is built by a cargo of its own.
 struct Built<'a> {
     manifest: &'a Path,
@@ -81,6 +106,7 @@ impl Built<'_> {
         command
             .args(what)
             .args(["--locked", "--profile", "jail", "--target", self.target])
+            .args(PROFILE.iter().flat_map(|key| ["--config", key]))
             .arg("--manifest-path")
             .arg(self.manifest)
             .arg("--target-dir")

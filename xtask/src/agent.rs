@@ -19,7 +19,14 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let place = target.join("agent");
     let mut command = cargo();
     command
-        .args(["build", "--locked", "--package", "shieling-agent"])
+        .args([
+            "build",
+            "--locked",
+            "--package",
+            "shieling-remote",
+            "--bin",
+            "shieling-agent",
+        ])
         .args(["--profile", "agent-debug", "--target", TARGET])
         .arg("--target-dir")
         .arg(&place)

@@ -10,17 +10,20 @@ mod memory;
 mod process;
 mod remote;
 mod sandbox;
+mod scratch;
 mod session;
 mod start;
 mod target;
 mod verdict;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+
+use scratch::Scratch;
 
 use crate::subject;
 use crate::workspace::{cargo, root};
@@ -184,26 +187,4 @@ fn machine() -> String {
         String::from_utf8_lossy(&bash).lines().next().unwrap_or("no bash"),
         env!("CARGO_PKG_VERSION"),
     )
-}
-
-/// A folder that is gone when this is.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("shieling-bench-{}-{name}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Nothing to be done about it here; the folder is in the temporary directory.
-        drop(fs::remove_dir_all(&self.0));
-    }
 }

@@ -8,25 +8,23 @@
 //! Started by root, it works in a mount namespace of its own, in which an ordinary user reaches the workspaces and
 //! the Rust toolchain by short paths, whatever stands above them.
 
+mod account;
 mod data;
 mod places;
 mod table;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use shieling_testkit::prerequisite;
 
 use crate::workspace::{cargo, root};
+use account::Account;
 use data::{Project, Step, Steps};
-use places::{Account, Ended, Place, Prepared};
-
-/// How many projects are worked on at once.
-const AT_ONCE: usize = 2;
+use places::{AT_ONCE, Ended, Place, Prepared};
 
 /// What one step came to, for one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let sources = places::sources(&base)?;
     places::fetch(&steps, arguments, &sources)?;
     places::begin(&base, &root().join("target/debug/shieling"))?;
-    let code = match places::is_root() {
+    let code = match account::is_root() {
         false => all(&steps, arguments, &base, &sources)?,
         true => places::in_namespace(&base, &sources, arguments)?,
     };
@@ -250,13 +248,4 @@ impl Report {
         println!("in {:.0} s", took.as_secs_f64());
         println!("{} passed, {} failed", self.passed, self.wrong);
     }
-}
-
-/// A directory that is new, whatever stood there.
-fn fresh(path: PathBuf) -> anyhow::Result<PathBuf> {
-    if path.exists() {
-        fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-    }
-    fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    Ok(path)
 }

@@ -59,7 +59,8 @@ fn arrows(sources: &[Source]) -> anyhow::Result<BTreeMap<String, BTreeSet<Arrow>
     let mut crates: BTreeMap<String, BTreeSet<Arrow>> = BTreeMap::new();
     for main in sources {
         for name in ["lib.rs", "main.rs"] {
-            if let Some(folder) = main.path.strip_suffix(name).filter(|folder| folder.ends_with("/src/")) {
+            let is_root = |folder: &&str| folder.ends_with("/src/") || folder.contains("/src/bin/");
+            if let Some(folder) = main.path.strip_suffix(name).filter(is_root) {
                 let modules = Modules::read(main, folder, sources)?;
                 crates.entry(folder.to_owned()).or_default().extend(modules.arrows());
             }

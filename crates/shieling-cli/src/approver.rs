@@ -5,6 +5,7 @@
 //! command, or a change of files, that is too long to be judged by looking at it is not asked about.
 //! The safe answer is the one of an empty line, an end of file, and anything not understood.
 
+use std::fmt;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,45 @@ impl Approver for Terminal {
 /// # Errors
 /// Those of the terminal; nobody has said yes then.
 fn ask(question: &Question) -> io::Result<Answer> {
+    let shown = match shown(question) {
+        Ok(shown) => shown,
+        Err(most) => return Ok(Answer::TooLong { most }),
+    };
+    let mut terminal = files::terminal()?;
+    terminal.write_all(shown.as_bytes())?;
+    // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
+    rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
+    let host = question.kind == RequestKind::Network;
+    write!(terminal, "{}", choices(host))?;
+    terminal.flush()?;
+    let mut line = String::new();
+    BufReader::new(terminal.take(64)).read_line(&mut line)?;
+    Ok(decided(&line, host))
+}
+
+/// What there is to answer.
+pub(crate) fn choices(host: bool) -> &'static str {
+    match host {
+        true => "y = yes, once, s = until this ends, a = always, n = no [n] ",
+        false => "y = yes, n = no [n] ",
+    }
+}
+
+/// What an answer means.
+pub(crate) fn decided(line: &str, host: bool) -> Answer {
+    match line.trim() {
+        "s" | "S" if host => Answer::Yes(Scope::Session(GrantLimits::default())),
+        "a" | "A" if host => Answer::Yes(Scope::Always),
+        _ if is_yes(line) => Answer::Yes(Scope::Once),
+        _ => Answer::No(String::new()),
+    }
+}
+
+/// A question as a person is shown it, whole and escaped.
+///
+/// # Errors
+/// The bound that it is longer than.
+pub(crate) fn shown(question: &Question) -> Result<String, ByteCount> {
     let shown = Shown {
         kind: question.kind,
         change: question.change.as_deref(),
@@ -73,28 +113,10 @@ fn ask(question: &Question) -> io::Result<Answer> {
         reasons: &question.verdict.reasons,
         changed: &question.changed,
     };
-    if let Some(most) = shown.exceeds() {
-        return Ok(Answer::TooLong { most });
+    match shown.exceeds() {
+        Some(most) => Err(most),
+        None => Ok(shown.to_string()),
     }
-    let mut terminal = files::terminal()?;
-    show(&mut terminal, &shown)?;
-    // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
-    rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
-    let host = question.kind == RequestKind::Network;
-    let choices = match host {
-        true => "y = yes, once, s = until this ends, a = always, n = no [n] ",
-        false => "y = yes, n = no [n] ",
-    };
-    write!(terminal, "{choices}")?;
-    terminal.flush()?;
-    let mut line = String::new();
-    BufReader::new(terminal.take(64)).read_line(&mut line)?;
-    Ok(match line.trim() {
-        "s" | "S" if host => Answer::Yes(Scope::Session(GrantLimits::default())),
-        "a" | "A" if host => Answer::Yes(Scope::Always),
-        _ if is_yes(&line) => Answer::Yes(Scope::Once),
-        _ => Answer::No(String::new()),
-    })
 }
 
 /// What of a question is shown.
@@ -116,33 +138,36 @@ impl Shown<'_> {
     }
 }
 
-fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
-    let asked = match question.kind {
-        RequestKind::Command => "may this run",
-        RequestKind::Files => "may this be done with files",
-        RequestKind::Network => "may a command do this",
-    };
-    let place = Printable(question.cwd);
-    writeln!(to, "\n{asked} in `{}`, in {place}?", question.environment)?;
-    for line in Escaped::new(question.text).text.lines() {
-        writeln!(to, "  {line}")?;
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let question = self;
+        let asked = match question.kind {
+            RequestKind::Command => "may this run",
+            RequestKind::Files => "may this be done with files",
+            RequestKind::Network => "may a command do this",
+        };
+        let place = Printable(question.cwd);
+        writeln!(to, "\n{asked} in `{}`, in {place}?", question.environment)?;
+        for line in Escaped::new(question.text).text.lines() {
+            writeln!(to, "  {line}")?;
+        }
+        for line in question
+            .change
+            .map(|change| Escaped::new(change).text)
+            .iter()
+            .flat_map(|change| change.lines())
+        {
+            writeln!(to, "  | {line}")?;
+        }
+        for path in question.changed {
+            writeln!(to, "{:<8} {} since your last yes", "changed", Printable(path))?;
+        }
+        for reason in question.reasons {
+            writeln!(to, "{:<8} {}", "because", words::sentence(reason))?;
+            writeln!(to, "{:<8} {}", "rule", crate::escape::line(&reason.rule))?;
+        }
+        Ok(())
     }
-    for line in question
-        .change
-        .map(|change| Escaped::new(change).text)
-        .iter()
-        .flat_map(|change| change.lines())
-    {
-        writeln!(to, "  | {line}")?;
-    }
-    for path in question.changed {
-        writeln!(to, "{:<8} {} since your last yes", "changed", Printable(path))?;
-    }
-    for reason in question.reasons {
-        writeln!(to, "{:<8} {}", "because", words::sentence(reason))?;
-        writeln!(to, "{:<8} {}", "rule", crate::escape::line(&reason.rule))?;
-    }
-    to.flush()
 }
 
 fn is_yes(line: &str) -> bool {
@@ -184,9 +209,7 @@ mod tests {
             reasons: &reasons,
             changed: &[PathBuf::from("x.py")],
         };
-        let mut shown = Vec::new();
-        show(&mut shown, &question).unwrap();
-        insta::assert_snapshot!(String::from_utf8(shown).unwrap().trim(), @r"
+        insta::assert_snapshot!(question.to_string().trim(), @r"
         may this run in `local`, in /w\x1b?
           python3 x.py \x1b[2K\r
           rm \u{202e}x
@@ -207,9 +230,7 @@ mod tests {
             reasons: &[],
             changed: &[],
         };
-        let mut shown = Vec::new();
-        show(&mut shown, &question).unwrap();
-        insta::assert_snapshot!(String::from_utf8(shown).unwrap().trim(), @r"
+        insta::assert_snapshot!(question.to_string().trim(), @r"
         may this be done with files in `local`, in /w?
           edit_file a
           | --- a

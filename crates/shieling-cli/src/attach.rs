@@ -7,7 +7,7 @@ mod question_queue;
 mod server;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use shieling::output::plain_text;
@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-pub(crate) use question_queue::QuestionQueue;
+pub(crate) use question_queue::{QuestionQueue, QueueApprover};
 pub(crate) use server::AttachServer;
 
 use crate::escape::{self, Escaped};
@@ -26,11 +26,6 @@ use crate::run::{self, SIGINT, SIGTERM};
 use crate::words::Failure;
 use client::{Connection, Server, servers};
 use protocol::{ClientMessage, Question, ServerMessage};
-
-/// The directory of the servers' sockets.
-fn socket_directory(state: &Path) -> PathBuf {
-    state.join("attach")
-}
 
 /// Runs `shieling attach`. Returns its exit status.
 pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
@@ -188,7 +183,12 @@ async fn answer_questions(servers: Vec<Server>) -> Result<u8, Failure> {
         }
         let (server, question) = open.remove(0);
         let number = question.number;
-        let asking = person.ask(servers[server].question(question, &keyboard_tasks));
+        let asking = async {
+            match &question.approval {
+                Some(approval) => person.approve(&approval.shown, approval.host).await,
+                None => person.ask(servers[server].question(question, &keyboard_tasks)).await,
+            }
+        };
         let mut asking = std::pin::pin!(asking);
         let reply = loop {
             tokio::select! {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shieling::Told;
+use shieling::EnvironmentFacts;
 use shieling::units::ByteCount;
 use shieling_container::{
     Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume,
@@ -155,7 +155,7 @@ pub(crate) fn variables(
 }
 
 /// Adds what is known of a container once it has started.
-pub(crate) fn learn(container: &Container, told: &mut Told) {
+pub(crate) fn learn(container: &Container, told: &mut EnvironmentFacts) {
     let (memory, pids) = container.limits();
     told.memory = memory.map(ByteCount::bytes);
     told.pids = pids;

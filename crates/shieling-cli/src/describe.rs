@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use shieling::Told;
+use shieling::EnvironmentFacts;
 use shieling::describe::{Description, Persistence, PolicyInForce, ToolName};
 use shieling::policy::PRESETS;
 
@@ -28,8 +28,8 @@ pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
 }
 
 /// What is known of the environment before it has started.
-pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failure> {
-    Ok(Told {
+pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<EnvironmentFacts, Failure> {
+    Ok(EnvironmentFacts {
         shell: match plan.env {
             EnvironmentName::Memory => PathBuf::from("bash"),
             // Known once it has started.

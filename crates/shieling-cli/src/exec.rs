@@ -18,16 +18,20 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
     if let Err(failure) = &done
         && options.json
     {
-        let here = std::env::current_dir().unwrap_or_default();
-        let environment = options.source.settings.env.as_ref();
-        let environment = environment.map_or(Purpose::Exec.default_environment(), Chosen::name);
-        let outcome = Outcome {
-            error: Some(failure.what()),
-            ..Outcome::blank(Status::Failed, here, environment.to_string())
-        };
-        crate::print::print_json(&outcome)?;
+        print_failure(failure.what(), options.source.settings.env.as_ref())?;
     }
     done
+}
+
+/// Prints the outcome of a command that could not be started.
+pub(crate) fn print_failure(error: String, environment: Option<&Chosen>) -> Result<(), Failure> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let environment = environment.map_or(Purpose::Exec.default_environment(), Chosen::name);
+    let outcome = Outcome {
+        error: Some(error),
+        ..Outcome::blank(Status::Failed, here, environment.to_string())
+    };
+    crate::print::print_json(&outcome)
 }
 
 fn run(options: &Exec) -> Result<u8, Failure> {

@@ -58,7 +58,14 @@ pub fn main(words: &[OsString]) -> u8 {
     start_ahead(words);
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => return options::answer(error),
+        Err(error) => {
+            let (status, wrong) = options::answer(words.get(1..).unwrap_or_default(), error);
+            if let Some(wrong) = wrong {
+                // Nobody is left to tell if even this cannot be written.
+                let _ = exec::print_failure(wrong, None);
+            }
+            return status;
+        }
     };
     let done = match &cli.command {
         Subcommands::Exec(options) => exec::exec(options),

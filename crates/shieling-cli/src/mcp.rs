@@ -8,18 +8,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling::Told;
+use shieling::EnvironmentFacts;
 use shieling::approval::Approver;
 use shieling::audit;
 use shieling::describe::{ApprovalSetting, CommandLimits, EnvironmentInfo, Persistence, ShellInfo, ToolName, os_name};
 use shieling::environment::WritablePaths;
 use shieling::outcome::Confinement;
 use shieling::units::ByteCount;
-use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
+use shieling_server::{Dialect, ElicitationOr, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::attach::{AttachServer, QuestionQueue};
+use crate::attach::{AttachServer, QuestionQueue, QueueApprover};
 use crate::clients;
 use crate::config::{Printable, files, reason};
 use crate::describe;
@@ -66,13 +66,15 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         };
     }
     let told = describe::told(&plan, Persistence::Session)?;
+    let questions = QuestionQueue::default();
     let approver = match plan.approval {
-        Approval::Always | Approval::Policy => Some(Arc::new(Elicitation) as Arc<dyn Approver>),
+        Approval::Always | Approval::Policy => {
+            Some(Arc::new(ElicitationOr(QueueApprover(questions.clone()))) as Arc<dyn Approver>)
+        }
         Approval::Never => None,
     };
     // What is wrong in the options is found here, before the client is told anything; the sandbox
     // itself starts while the client begins.
-    let questions = QuestionQueue::default();
     let library = Arc::new(Library::opened(
         &plan,
         approver,
@@ -143,7 +145,7 @@ fn no_signals(error: io::Error) -> Failure {
     Failure::new(format!("signals cannot be received: {error}"))
 }
 
-fn workplace(plan: &Plan, library: &Arc<Library>, told: Told) -> Result<Workplace, Failure> {
+fn workplace(plan: &Plan, library: &Arc<Library>, told: EnvironmentFacts) -> Result<Workplace, Failure> {
     let (prepared, learned) = (library.clone(), library.clone());
     Ok(Workplace {
         core: library.shieling().clone(),
@@ -191,7 +193,7 @@ fn log_name(workspace: &Path) -> String {
 }
 
 /// What is known before anything has started, for the client's prompt.
-fn basis(plan: &Plan, told: &Told, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
+fn basis(plan: &Plan, told: &EnvironmentFacts, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
     let example = plan.command("true")?;
     Ok(EnvironmentInfo {
         environment: plan.env.as_str().to_owned(),

@@ -18,7 +18,7 @@ use shieling::session::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::approver::Terminal;
+use crate::approver::{Terminal, choices};
 use crate::config::files;
 use crate::escape::{self, Escaped};
 
@@ -71,6 +71,24 @@ impl Person {
                 ("/take", None) => Some("there is no terminal to take".to_owned()),
                 (answer, _) => return Ok(HumanReply::Answer(answer.to_owned())),
             };
+        }
+    }
+
+    /// Shows an approval that is asked for, and gives the line that answers it. `host` tells which answers there are.
+    pub(crate) async fn approve(&self, shown: &str, host: bool) -> HumanReply {
+        let mut page = String::from("\n");
+        for line in Escaped::new(shown).text.lines().filter(|line| !line.is_empty()) {
+            page.push_str(line);
+            page.push('\n');
+        }
+        page.push_str(choices(host));
+        let answered = match (self.open_terminal)() {
+            Ok(terminal) => read_answer(terminal, page.into_bytes()).await,
+            Err(error) => Err(error),
+        };
+        match answered {
+            Ok(Some(line)) => HumanReply::Answer(line.trim().to_owned()),
+            Ok(None) | Err(_) => HumanReply::Nobody,
         }
     }
 

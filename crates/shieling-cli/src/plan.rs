@@ -101,6 +101,8 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
 pub(crate) struct Plan {
     /// Where commands run.
     pub(crate) env: EnvironmentName,
+    /// Whether somebody said so.
+    pub(crate) env_named: bool,
     /// What that amounts to: on another machine, a sandbox or `local` there.
     pub(crate) amounts_to: EnvironmentName,
     /// The other machine, once it was reached.
@@ -291,6 +293,7 @@ pub(crate) struct ToolRules {
 impl Plan {
     /// Fills in what nobody said, and refuses what cannot hold.
     pub(crate) fn new(loaded: Loaded, purpose: Purpose) -> Result<Self, Failure> {
+        let env_named = loaded.settings.env.is_some();
         let chosen = loaded.settings.env.clone();
         let chosen = chosen.unwrap_or(Chosen::Here(purpose.default_environment()));
         let env = chosen.name();
@@ -312,6 +315,7 @@ impl Plan {
         if purpose != Purpose::Judge {
             is_built(env)?;
             is_enforced(amounts_to, &place, &loaded)?;
+            leaves_room(amounts_to, &place, &loaded)?;
         }
         if purpose == Purpose::Shell {
             holds_unread(amounts_to, &place, &loaded)?;
@@ -372,6 +376,7 @@ impl Plan {
         let value = "every environment has this default";
         Ok(Self {
             env,
+            env_named,
             amounts_to,
             far,
             workspace,
@@ -638,6 +643,40 @@ fn holds_unread(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<()
         }
     }
     Ok(())
+}
+
+/// The least memory in which a command can start, and what takes it; nothing where memory is not limited.
+fn least_memory(env: EnvironmentName) -> Option<(Size, &'static str)> {
+    let size = |text: &str| text.parse().expect("a bound of ours is well formed");
+    match env {
+        EnvironmentName::Sandbox | EnvironmentName::Ssh => Some((size("4MiB"), "the shell alone takes about 1 MiB")),
+        EnvironmentName::Memory => Some((size("256KiB"), "the buffers of a command alone take some KiB")),
+        EnvironmentName::Container => Some((size("6MiB"), "engines refuse less")),
+        EnvironmentName::Local => None,
+    }
+}
+
+/// Refuses a limit under which nothing could start.
+fn leaves_room(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
+    let (Some(memory), Some((least, because))) = (loaded.settings.memory, least_memory(env)) else {
+        return Ok(());
+    };
+    if memory >= least {
+        return Ok(());
+    }
+    let by = loaded
+        .file_of("memory")
+        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    let least = least.get().to_string().replace(' ', "");
+    Err(Failure::new(format!(
+        "`--memory {}`{by} is too little for a command in {place}; nothing was started",
+        memory.get().to_string().replace(' ', "")
+    ))
+    .with("because", format!("{because}; at least {least} are needed"))
+    .with(
+        "instead",
+        format!("allow more with `--memory {least}`, or leave the limit out"),
+    ))
 }
 
 /// Refuses what the environment cannot enforce.

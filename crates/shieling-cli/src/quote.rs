@@ -11,6 +11,7 @@ pub(crate) fn command_text(arguments: &[String]) -> Cow<'_, str> {
     }
 }
 
+// Not `shlex`: it writes `time` and `%1` bare, which a shell reads as its grammar and as a job.
 /// One word. Bare where no shell sees anything but the word itself, otherwise in single quotes, in
 /// which a shell reads nothing but the closing quote.
 pub(crate) fn quote(word: &str) -> Cow<'_, str> {

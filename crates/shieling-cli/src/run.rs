@@ -18,7 +18,7 @@ use shieling::process::{JailLayer, JailRefusal, Streams};
 use shieling::request::Command;
 use shieling::session::{Human, Pty, TerminalSize};
 use shieling::units::ByteCount;
-use shieling::{Shieling, Told};
+use shieling::{EnvironmentFacts, Shieling};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -158,7 +158,12 @@ impl Library {
     }
 
     /// The environment as a model would be told of it. Ends it.
-    pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
+    pub(crate) fn describe(
+        &self,
+        plan: &Plan,
+        told: EnvironmentFacts,
+        tools: &[ToolName],
+    ) -> Result<Description, Failure> {
         self.runtime()?.block_on(async {
             let described = self.described(plan, told, tools).await?;
             self.shieling.environment().close().await;
@@ -170,7 +175,7 @@ impl Library {
     pub(crate) async fn described(
         &self,
         plan: &Plan,
-        mut told: Told,
+        mut told: EnvironmentFacts,
         tools: &[ToolName],
     ) -> Result<Description, Failure> {
         let example = self.command(plan, "true")?;
@@ -193,7 +198,7 @@ impl Library {
     }
 
     /// Adds what is known once the environment has started.
-    pub(crate) async fn learn(&self, told: &mut Told) {
+    pub(crate) async fn learn(&self, told: &mut EnvironmentFacts) {
         match &self.place {
             Some(Place::Sandbox { sandbox, .. }) => {
                 let limits = sandbox.limits().await;

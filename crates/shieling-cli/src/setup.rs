@@ -158,7 +158,7 @@ pub(crate) fn for_running(
         .require_shell_approval(plan.require_shell_approval)
         .require_write_approval(plan.require_write_approval);
     if let Some(patience) = plan.patience {
-        builder = builder.patience(patience);
+        builder = builder.answer_timeout(patience);
     }
     if let Some(human) = human.or_else(|| Person::find().map(|person| Arc::new(person) as Arc<dyn Human>)) {
         builder = builder.human(human);
@@ -201,8 +201,32 @@ pub(crate) fn for_judging(plan: &Plan) -> Result<Shieling, Failure> {
     let environment = OnPaper {
         name: plan.env,
         isolation: plan.isolation,
+        protecting: protecting(plan),
     };
     bound(builder(plan, Arc::new(environment))?)
+}
+
+/// The sandbox in which a command would run, as far as it says what is protected; nothing where nothing is.
+fn protecting(plan: &Plan) -> Option<Sandbox> {
+    let direct = plan.changes == crate::options::Changes::Direct;
+    if plan.env != EnvironmentName::Sandbox || plan.isolation != Isolation::Full || !direct {
+        return None;
+    }
+    let shell = shell(plan.shell.as_deref()).ok()?;
+    let mut restrictions = Restrictions::new(&plan.workspace, shell.program());
+    restrictions.readonly = plan.readonly;
+    restrictions.write = plan
+        .write
+        .iter()
+        .filter_map(|path| files::canonical(path).ok())
+        .collect();
+    restrictions.path = std::env::var("PATH").unwrap_or_default();
+    restrictions.home = std::env::var_os("HOME").map(PathBuf::from);
+    restrictions.repository = environment::linked_repository(&plan.workspace);
+    restrictions.open_protected = plan.open_protected;
+    restrictions.allow_home = plan.allow_home;
+    restrictions.fixed = plan.fixed.clone();
+    Some(Sandbox::new(restrictions, shell))
 }
 
 /// With the environment bound to the policy.
@@ -309,6 +333,8 @@ pub(crate) fn rules(path: &Path, workspace: Option<&Path>) -> Result<RuleFile, F
 struct OnPaper {
     name: EnvironmentName,
     isolation: Isolation,
+    /// Knows what is protected. It is never started.
+    protecting: Option<Sandbox>,
 }
 
 impl Environment for OnPaper {
@@ -344,6 +370,15 @@ impl Environment for OnPaper {
             hidden,
             programs,
         })
+    }
+
+    fn kept_below(&self, path: &Path) -> Vec<PathBuf> {
+        let protecting = self.protecting.as_ref();
+        protecting.map_or_else(Vec::new, |sandbox| sandbox.kept_below(path))
+    }
+
+    fn kept_settings(&self, directory: &Path) -> Option<PathBuf> {
+        self.protecting.as_ref()?.kept_settings(directory)
     }
 
     fn hold_back(&self, _: Vec<shieling::changes::Rule>) -> Result<(), EnforceError> {

@@ -6,11 +6,12 @@ use std::io::{self, IsTerminal as _};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode, ThemeCharacters, ThemeStyles,
 };
+use serde::Serialize;
 use shieling::policy::{Decision, EffectKind, Verdict};
 
 use crate::escape::{self, Escaped};
-use crate::options::Why;
-use crate::plan::Purpose;
+use crate::options::{Chosen, Why};
+use crate::plan::{Plan, Purpose};
 use crate::quote;
 use crate::run::{self, Library};
 use crate::words::{self, Failure};
@@ -18,19 +19,70 @@ use crate::words::{self, Failure};
 /// A longer command is not drawn, only talked about.
 const LONGEST_DRAWING: usize = 4 * 1024;
 
+/// A verdict as one object.
+#[derive(Debug, Serialize)]
+struct Judged<'a> {
+    #[serde(flatten)]
+    verdict: &'a Verdict,
+    /// The environment that it was judged for.
+    environment: String,
+    /// What holds for `exec`, where nobody named an environment and its default is another one.
+    exec: Option<ByExec>,
+}
+
+/// The decision on the same command in the environment in which `exec` runs it.
+#[derive(Debug, Serialize)]
+struct ByExec {
+    environment: String,
+    decision: Decision,
+}
+
 /// Judges the command and says with which status to exit.
 pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
     let plan = run::plan(&options.source, Purpose::Judge)?;
     let library = Library::on_paper(&plan)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
     let verdict = library.judge(&command);
+    let exec = by_exec(options, &plan)?;
     if options.json {
-        crate::print::print_json(&verdict)?;
+        crate::print::print_json(&Judged {
+            verdict: &verdict,
+            environment: plan.env.to_string(),
+            exec,
+        })?;
     } else {
-        let text = explain(command.text(), &verdict, Look::of_stdout());
+        let mut text = explain(command.text(), &verdict, Look::of_stdout());
+        if let Some(ByExec { environment, decision }) = exec {
+            let decision = words::decision(decision);
+            line(
+                &mut text,
+                "judged",
+                &format!(
+                    "for `--env {}`; for `--env {environment}`, where `exec` runs it: {decision}",
+                    plan.env
+                ),
+            );
+        }
         crate::print::write_all(io::stdout().lock(), &text)?;
     }
     Ok(status(verdict.decision))
+}
+
+/// What holds for `exec`, which has another default.
+fn by_exec(options: &Why, plan: &Plan) -> Result<Option<ByExec>, Failure> {
+    if plan.env_named {
+        return Ok(None);
+    }
+    let mut source = options.source.clone();
+    let default = Purpose::Exec.default_environment();
+    source.settings.env = Some(Chosen::Here(default));
+    let plan = run::plan(&source, Purpose::Judge)?;
+    let library = Library::on_paper(&plan)?;
+    let command = library.command(&plan, &quote::command_text(&options.command))?;
+    Ok(Some(ByExec {
+        environment: default.to_string(),
+        decision: library.judge(&command).decision,
+    }))
 }
 
 fn status(decision: Decision) -> u8 {

@@ -142,10 +142,7 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         lines.add(label, told);
         lines.add(
             "instead",
-            format!(
-                "do less at once (fewer jobs, smaller parts), or allow more with `{}`",
-                hit.instead
-            ),
+            format!("{}, or allow more with `{}`", less(hit.limit), hit.instead),
         );
     }
     for hint in &outcome.hints {
@@ -208,6 +205,14 @@ fn left_behind(lines: &mut Lines, outcome: &Outcome) {
     }
 }
 
+/// What a command can do about a limit.
+fn less(limit: LimitedResource) -> &'static str {
+    match limit {
+        LimitedResource::Memory | LimitedResource::Pids => "do less at once (fewer jobs, smaller parts)",
+        LimitedResource::FileSize => "write smaller files",
+    }
+}
+
 /// A limit that was reached, with its label.
 fn limit_hit(hit: &LimitHit) -> (&'static str, String) {
     let times = hit.times.unwrap_or(0);
@@ -248,6 +253,13 @@ fn limit_hit(hit: &LimitHit) -> (&'static str, String) {
             (
                 "pids",
                 format!("the limit of {limit} processes and threads was reached, and {refused}"),
+            )
+        }
+        LimitedResource::FileSize => {
+            let limit = ByteCount::bytes(hit.bound);
+            (
+                "files",
+                format!("no file may become larger than the limit of {limit}, and a write beyond it failed"),
             )
         }
     }

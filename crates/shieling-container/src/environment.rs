@@ -2,16 +2,17 @@
 
 mod attached;
 mod image;
+mod inner;
 mod own;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit,
-    Network, WritablePaths,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
+    Platform, WritablePaths,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -19,17 +20,16 @@ use shieling::request::Command;
 use shieling_remote::transport::{ConnectError, Transport};
 use shieling_remote::{Remote, Timing};
 
+pub use self::image::Progress;
+use self::inner::{Inner, Running};
 use crate::agent::Agent;
 use crate::check::{self, Inside};
 use crate::client::Engine;
 use crate::discover::{Choice, Surroundings, discover, sockets};
-use crate::error::{ContainerError, EngineError};
-use crate::isolation::{self, Mount};
+use crate::error::ContainerError;
+use crate::isolation;
 use crate::options::{Options, Reach, Run};
-use crate::spec::{self, Image};
-
-/// Told of what takes long: an image that is pulled.
-pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+use crate::spec;
 
 /// An environment whose commands run in a container.
 ///
@@ -43,27 +43,6 @@ pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 /// are not: what cannot be decided by reading is asked about.
 pub struct Container {
     inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) engine: Engine,
-    pub(crate) options: Options,
-    pub(crate) image: Image,
-    pub(crate) mounts: Vec<Mount>,
-    /// Who commands run as, where that is said.
-    pub(crate) user: Option<String>,
-    pub(crate) agent: Agent,
-    policy: Mutex<Option<Enforcement>>,
-    running: Mutex<Option<Arc<Running>>>,
-    starting: tokio::sync::Mutex<()>,
-}
-
-/// A container in which the agent has answered.
-struct Running {
-    remote: Remote,
-    confinement: Confinement,
-    /// The container's id, of one of our own.
-    id: Option<String>,
 }
 
 impl std::fmt::Debug for Container {
@@ -189,21 +168,6 @@ impl Container {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The container, if it runs.
-    fn now(&self) -> Option<Arc<Running>> {
-        self.lock().clone().filter(|running| running.remote.end().is_none())
-    }
-
-    /// Whether the policy is that nothing may change.
-    pub(crate) fn readonly(&self) -> bool {
-        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-        policy.as_ref().is_some_and(|policy| policy.readonly)
-    }
-
     async fn running(self: &Arc<Self>) -> Result<Arc<Running>, ContainerError> {
         if let Some(running) = self.now() {
             return Ok(running);
@@ -275,45 +239,6 @@ impl Inner {
         if let Some(id) = id {
             // One that cannot be removed is removed by the next that starts.
             let _ = crate::owner::remove(&self.engine, id).await;
-        }
-    }
-
-    /// Whether commands run as the first user of the container.
-    pub(crate) fn is_root(&self) -> bool {
-        let user = self.user.as_deref().unwrap_or(&self.image.user);
-        matches!(user.split(':').next(), Some("" | "0" | "root"))
-    }
-
-    /// Whether the engine maps its own user onto the one inside: a rootless Podman, asked for the owner.
-    pub(crate) fn keep_id(&self) -> bool {
-        self.engine.is_podman()
-            && self.options.user == Some(crate::options::User::Keep)
-            && !rustix::process::geteuid().is_root()
-    }
-
-    fn can_write(&self, unwritable: &[PathBuf]) -> Result<(), ContainerError> {
-        match (&self.options.workspace, unwritable) {
-            (Some(workspace), [_, ..]) => Err(ContainerError::NotWritable {
-                user: self.user.clone().unwrap_or_else(|| "of the image".to_owned()),
-                workspace: workspace.clone(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// What the agent is told to look at for [`check`] and [`Self::can_write`].
-    pub(crate) fn setup(&self) -> shieling_remote::agent::Setup {
-        let options = &self.options;
-        shieling_remote::agent::Setup {
-            environment: shieling_remote::agent::Wanted::Local,
-            workspace: Some(options.workdir.clone()),
-            show: check::FILES.iter().map(PathBuf::from).collect(),
-            try_write: (options.is_own() && options.writable && options.workspace.is_some() && !self.readonly())
-                .then(|| options.workdir.clone())
-                .into_iter()
-                .collect(),
-            watch_memory: true,
-            ..shieling_remote::agent::Setup::default()
         }
     }
 }
@@ -435,12 +360,12 @@ impl Environment for Container {
             .unwrap_or_default()
     }
 
-    fn ground(&self) -> Option<Ground> {
-        let ground = self.inner.now()?.remote.ground()?;
+    fn platform(&self) -> Option<Platform> {
+        let platform = self.inner.now()?.remote.platform()?;
         let advice = "Commands run in a container: what is not in a mounted directory goes with it.".to_owned();
-        Some(Ground {
+        Some(Platform {
             advice: vec![advice],
-            ..ground
+            ..platform
         })
     }
 
@@ -521,27 +446,5 @@ impl Container {
             .into_iter()
             .filter(|_| self.inner.options.is_own());
         own.chain([Limit::FileSize]).collect()
-    }
-}
-
-/// Does something on a thread of its own: whoever drops it may be at the end of a runtime.
-pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    if let Ok(runtime) = runtime {
-        let thread = std::thread::Builder::new().name("shieling-container".to_owned());
-        // Without a thread it is left to the next start.
-        drop(thread.spawn(move || runtime.block_on(work)));
-    }
-}
-
-/// The engine's words of a refusal as what they mean.
-pub(crate) fn meant(error: EngineError) -> ContainerError {
-    match &error {
-        EngineError::Refused { message, .. } if message.contains("no space left on device") => {
-            ContainerError::DiskFull {
-                message: message.clone(),
-            }
-        }
-        _ => ContainerError::Engine(error),
     }
 }

@@ -180,3 +180,15 @@ impl ContainerError {
         })
     }
 }
+
+/// The engine's words of a refusal as what they mean.
+pub(crate) fn meant(error: EngineError) -> ContainerError {
+    match &error {
+        EngineError::Refused { message, .. } if message.contains("no space left on device") => {
+            ContainerError::DiskFull {
+                message: message.clone(),
+            }
+        }
+        _ => ContainerError::Engine(error),
+    }
+}

@@ -17,6 +17,7 @@ mod text;
 mod change;
 mod decision;
 mod way;
+pub mod index;
 pub mod settings;
 mod git_keys;
 mod git;

@@ -1,7 +1,7 @@
 //! HTTP between the sandbox and a host: each request is checked, written anew, and its response passed back.
 //!
-//! Used on port 80, and over TLS for hosts that have a secret. Since requests are written anew by another parser's
-//! reading, what two servers would read differently (conflicting lengths, folded lines, bare line ends) reaches no host.
+//! Used on port 80, and over TLS for hosts that have a secret. Messages that two servers would read differently
+//! (conflicting lengths, folded lines, bare line ends) are refused, and the connection is closed.
 //! Follows no redirect and keeps no cookie.
 //!
 //! What the host of a secret sends back of it is replaced by the placeholder, plain or encoded. This does not hold
@@ -10,6 +10,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -37,6 +38,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::ask::BoxFuture;
 use crate::counted::{Counted, Prefixed};
+use crate::framing::{Framed, Framing};
 use crate::name::HostName;
 use crate::outside::{OpenError, Target};
 use crate::record::{End, Live};
@@ -83,6 +85,10 @@ struct Site {
     upgraded: Mutex<Option<BoxFuture<'static, ()>>>,
     /// How the connection ended, where that is known before its end.
     end: Mutex<Option<End>>,
+    /// The framing of requests in HTTP/1.
+    framing: Arc<Mutex<Framing>>,
+    /// How many requests were taken.
+    taken: AtomicU64,
 }
 
 /// A connection to a host.
@@ -249,6 +255,8 @@ impl Site {
             closed: Arc::new(Notify::new()),
             upgraded: Mutex::new(None),
             end: Mutex::new(None),
+            framing: Arc::new(Mutex::new(Framing::new())),
+            taken: AtomicU64::new(0),
         })
     }
 
@@ -257,13 +265,17 @@ impl Site {
             let site = Arc::clone(&self);
             service_fn(move |request| Arc::clone(&site).respond(request))
         };
+        let framed = Framed {
+            stream,
+            framing: Arc::clone(&self.framing),
+        };
         let connection = server_http1::Builder::new()
             .preserve_header_case(true)
             .half_close(true)
             .auto_date_header(false)
             .max_buf_size(HEAD_BYTES_MAX)
             .max_headers(HEADERS_MAX)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(framed), service)
             .with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let mut idle = std::pin::pin!(idle_for(&self.live, self.shared.limits.idle));
@@ -352,6 +364,13 @@ impl Site {
         self.prepare(&mut request, &name, client_upgrade.is_some());
         let mut response = self.send(request, &name).await?;
         self.live.response(number, response.status().as_u16());
+        let headers = response.headers();
+        if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+            return Err(Refusal {
+                status: StatusCode::BAD_GATEWAY,
+                text: format!("the response of `{name}` has `Content-Length` and `Transfer-Encoding`"),
+            });
+        }
         let redact = self.secure && !self.shared.redactor.is_empty();
         if redact {
             self.redact_headers(response.headers_mut());
@@ -392,6 +411,13 @@ impl Site {
             status,
             text: text.to_owned(),
         };
+        let number = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
+        if request.version() < Version::HTTP_2
+            && let Err(fault) = self.framing.lock().expect("no panic while held").check(number)
+        {
+            self.deny_request(None, &format!("an invalid request: {fault}"));
+            return Err(refuse(StatusCode::BAD_REQUEST, fault));
+        }
         let uri = request.uri();
         if *request.method() == Method::CONNECT {
             self.deny_request(
@@ -667,6 +693,7 @@ impl Site {
                 text: "the host left HTTP without being asked".to_owned(),
             });
         };
+        self.framing.lock().expect("no panic while held").stop();
         let host = hyper::upgrade::on(&mut response);
         let passing = async move {
             if let (Ok(client), Ok(host)) = tokio::join!(client, host) {

@@ -73,6 +73,7 @@ mod scope;
 mod outside;
 mod relay;
 mod counted;
+mod framing;
 mod shared;
 mod http;
 mod connection;

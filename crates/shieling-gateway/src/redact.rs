@@ -9,6 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem::Finder;
 
+/// How many bytes of a possible secret reach a terminal before it is decided that they are none. A prompt ends in so
+/// many by chance.
+const SHOWN_BYTES_MAX: usize = 3;
+
 /// The shortest base64 text that is looked for. What a shorter one says of a secret occurs by chance.
 const ENCODED_BYTES_MIN: usize = 8;
 
@@ -81,6 +85,20 @@ impl Redactor {
         RedactStream {
             redactor: self.clone(),
             held: Vec::new(),
+            shown: 0,
+            shown_max: 0,
+        }
+    }
+
+    /// Begins the output of a terminal, which a person waits for: up to 3 bytes that could be the beginning of a secret
+    /// are passed on at once, and the rest of the secret is still replaced when it comes.
+    ///
+    /// A secret is not found where something stands between its characters, such as a movement of the cursor.
+    #[must_use]
+    pub fn terminal_stream(&self) -> RedactStream {
+        RedactStream {
+            shown_max: SHOWN_BYTES_MAX,
+            ..self.stream()
         }
     }
 
@@ -108,7 +126,12 @@ impl std::fmt::Debug for Redactor {
 /// it could be the beginning of a secret.
 pub struct RedactStream {
     redactor: Redactor,
+    /// What could be the beginning of a secret.
     held: Vec<u8>,
+    /// How many bytes of it were passed on already.
+    shown: usize,
+    /// How many may be.
+    shown_max: usize,
 }
 
 impl RedactStream {
@@ -121,14 +144,25 @@ impl RedactStream {
             Cow::Owned(text) => text,
         };
         let held = self.redactor.unfinished(&text);
-        self.held = text.split_off(text.len() - held);
+        let decided = text.len() - held;
+        let until = if held <= self.shown_max {
+            text.len()
+        } else {
+            decided.max(self.shown)
+        };
+        self.held = text[decided..].to_vec();
+        text.truncate(until);
+        text.drain(..self.shown);
+        self.shown = until - decided;
         text
     }
 
     /// Returns what was held back, at the end of the text.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        let mut text = std::mem::take(&mut self.held);
+        text.drain(..std::mem::take(&mut self.shown));
+        text
     }
 }
 
@@ -170,6 +204,31 @@ mod tests {
 
     const VALUE: &str = "ghp_s3cr3t/value+0123456789";
     const PLACEHOLDER: &str = "ghp_aaaaaa/bbbbb+cccccccccc";
+
+    #[test]
+    fn a_terminal_gets_few_bytes_at_once_and_no_secret() {
+        let mut stream = redactor().terminal_stream();
+        let shown: Vec<String> = "> ghp\r\n> ghp_s3"
+            .split_inclusive(|_| true)
+            .map(|part| String::from_utf8(stream.push(part.as_bytes())).unwrap())
+            .collect();
+        assert_eq!(
+            shown.concat(),
+            "> ghp\r\n> ghp",
+            "the beginning is shown, and the rest waits"
+        );
+        assert!(shown[..7].iter().all(|shown| !shown.is_empty()), "{shown:?}");
+        let rest = VALUE.strip_prefix("ghp_s3").unwrap();
+        assert_eq!(
+            stream.push(rest.as_bytes()),
+            PLACEHOLDER.strip_prefix("ghp").unwrap().as_bytes()
+        );
+        assert_eq!(stream.push(b"ghp_s3!"), b"ghp_s3!");
+        assert_eq!(
+            [stream.push(b"gh"), stream.push(b"p_s3"), stream.finish()].concat(),
+            b"ghp_s3"
+        );
+    }
 
     fn redactor() -> Redactor {
         Redactor::new([(VALUE, PLACEHOLDER)].into_iter())

@@ -28,7 +28,7 @@ use self::shell::Shell;
 use self::tree_files::TreeFiles;
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit, Network,
+    Ability, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network, Platform,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -243,12 +243,12 @@ impl Environment for Memory {
         }
     }
 
-    fn ground(&self) -> Option<Ground> {
+    fn platform(&self) -> Option<Platform> {
         let advice = match &self.inner.config.handler {
             Some(Handler::Whole(_)) => vec!["One program answers for all commands.".to_owned()],
             Some(Handler::Unknown(_)) | None => self.subset(),
         };
-        Some(Ground {
+        Some(Platform {
             kernel: "no kernel".to_owned(),
             advice,
         })

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tree::{Follow, Id, LockedTree, NodeInfo, Tree, TreeError, Write, WriteTarget};
-use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot, Stamp};
+use super::tree::{Follow, Id, LockedTree, NodeInfo, ResolvedTarget, Tree, TreeError, Write};
+use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Stamp, WriteTarget};
 
 /// The files of a memory.
 pub(super) struct TreeFiles {
@@ -42,7 +42,7 @@ impl Files for TreeFiles {
         }))
     }
 
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError> {
         let place = self.tree.enter().write_target(path, follow(links));
         let place = place.map_err(|fault| fault.at("look for", path))?;
         Ok(Box::new(TreeTarget {
@@ -161,7 +161,7 @@ impl Content for OpenContent {
 /// A name in a directory.
 struct TreeTarget {
     tree: Arc<Tree>,
-    place: WriteTarget,
+    place: ResolvedTarget,
     path: PathBuf,
 }
 
@@ -206,7 +206,7 @@ impl TreeTarget {
     }
 }
 
-impl Spot for TreeTarget {
+impl WriteTarget for TreeTarget {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -254,7 +254,7 @@ impl Spot for TreeTarget {
         removed.map_err(|fault| fault.at("remove", &self.path))
     }
 
-    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError> {
+    fn rename(&self, to: &dyn WriteTarget, replace: bool) -> Result<(), FileError> {
         let to = to
             .as_any()
             .downcast_ref::<Self>()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use shieling::environment::{EnforceError, FileError, Kind};
 use shieling::process::{ShellError, SpawnError};
 
-use crate::message::WirePath;
+use crate::wire_path::WirePath;
 
 /// How many different words of the other side are kept for as long as this process lives.
 const MOST_WORDS: usize = 256;

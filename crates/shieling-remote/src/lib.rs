@@ -25,6 +25,7 @@ mod near;
 #[cfg(feature = "agent")]
 pub mod ssh;
 pub mod transport;
+mod wire_path;
 
 pub use far::{Kills, Served, serve};
 pub use link::{LinkError, Timing};

@@ -5,15 +5,13 @@
 //! [`VERSION`]: crate::frame::VERSION
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shieling::environment::{
-    Capabilities, Enforced, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Stamp, WritablePaths,
+    Capabilities, Enforced, Environment, Expect, Kind as FileKind, Links, Meta, Platform, Stamp, WritablePaths,
 };
 use shieling::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome, Status};
 use shieling::process::{Event, MainEnd, State, Usage};
@@ -22,6 +20,7 @@ use shieling::units::ByteCount;
 
 use crate::fault::{EnforceFault, FileFault, ShellFault, SpawnFault};
 use crate::frame::{HEADER, Kind, LONGEST, room, seal};
+use crate::wire_path::WirePath;
 
 /// The most bytes of a file in one message.
 pub(crate) const FILE_PIECE: usize = 256 * 1024;
@@ -81,8 +80,8 @@ pub(crate) enum FileOrder {
     Node { path: WirePath, keep: bool },
     /// [`Said::Node`]
     Child { of: u32, name: WirePath },
-    /// What stands at a spot: [`Said::Node`] or [`Said::Done`].
-    Current { spot: u32 },
+    /// What stands at a write target: [`Said::Node`] or [`Said::Done`].
+    Current { write_target: u32 },
     /// Of a node or an open file: [`Said::Meta`].
     Meta { of: u32 },
     /// [`Said::Meta`]
@@ -99,25 +98,25 @@ pub(crate) enum FileOrder {
     More { of: u32 },
     /// [`Said::Paths`]
     Target { of: u32 },
-    /// [`Said::Node`], which is a spot.
-    Spot { path: WirePath, keep: bool },
+    /// [`Said::Node`], which is a write target.
+    WriteTarget { path: WirePath, keep: bool },
     /// Room for a content of this length: [`Said::Done`]. The call names it.
     Content { length: u64 },
     /// The bytes that follow belong to a content. Not answered.
     Append { to: u32 },
-    /// Puts a content, or the bytes that follow, at a spot: [`Said::Done`].
+    /// Puts a content, or the bytes that follow, at a write target: [`Said::Done`].
     Put {
-        spot: u32,
+        write_target: u32,
         content: Option<u32>,
         how: Put,
         expect: WireExpect,
     },
     /// [`Said::Done`]
-    SetMode { spot: u32, mode: u32 },
+    SetMode { write_target: u32, mode: u32 },
     /// [`Said::Done`]
-    Remove { spot: u32, recursive: bool },
+    Remove { write_target: u32, recursive: bool },
     /// [`Said::Done`]
-    Rename { spot: u32, to: u32, replace: bool },
+    Rename { write_target: u32, to: u32, replace: bool },
 }
 
 /// How a content is put.
@@ -202,7 +201,7 @@ pub(crate) struct Description {
     pub(crate) name: String,
     pub(crate) capabilities: Capabilities,
     pub(crate) confinement: Confinement,
-    pub(crate) ground: Option<(String, Vec<String>)>,
+    pub(crate) platform: Option<(String, Vec<String>)>,
     pub(crate) places: Option<WritablePaths>,
     pub(crate) shells: u64,
     pub(crate) surroundings: Surroundings,
@@ -217,12 +216,12 @@ pub(crate) struct Description {
 
 impl Description {
     pub(crate) fn of(environment: &dyn Environment, surroundings: &Surroundings) -> Self {
-        let ground = environment.ground();
+        let platform = environment.platform();
         Self {
             name: environment.name().to_owned(),
             capabilities: environment.capabilities(),
             confinement: environment.confinement(),
-            ground: ground.map(|Ground { kernel, advice }| (kernel, advice)),
+            platform: platform.map(|Platform { kernel, advice }| (kernel, advice)),
             places: environment.places(),
             shells: environment.shells() as u64,
             surroundings: surroundings.clone(),
@@ -324,32 +323,6 @@ impl WireOutcome {
             duration_ms: self.duration_ms,
             ..Outcome::blank(self.status, self.cwd.path(), environment)
         }
-    }
-}
-
-/// A path or a name, whose bytes may be no UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WirePath(Vec<u8>);
-
-impl WirePath {
-    pub(crate) fn of(path: &Path) -> Self {
-        Self::name(path.as_os_str())
-    }
-
-    pub(crate) fn name(name: &OsStr) -> Self {
-        Self(name.as_bytes().to_vec())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn path(self) -> PathBuf {
-        self.os().into()
-    }
-
-    pub(crate) fn os(self) -> OsString {
-        OsString::from_vec(self.0)
     }
 }
 
@@ -532,7 +505,7 @@ impl WireMeta {
     }
 }
 
-/// What must stand at a spot.
+/// What must stand at a write target.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum WireExpect {
     Any,

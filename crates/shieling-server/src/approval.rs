@@ -286,6 +286,28 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Elicitation;
 
+/// An approver that asks as [`Elicitation`] does, and asks another one for calls whose client cannot ask a person.
+#[derive(Debug, Clone)]
+pub struct ElicitationOr<A>(pub A);
+
+impl<A: Approver> Approver for ElicitationOr<A> {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        let cannot_ask = |person: &Arc<Person>| matches!(person.way, QuestionChannel::None);
+        // Outside of a call, a question about a host goes to a call that waits, if one can be asked.
+        let outside = || waiting().is_none();
+        match PERSON.try_with(cannot_ask).unwrap_or_else(|_| outside()) {
+            false => Elicitation.ask(question),
+            true => Box::pin(async move {
+                let answer = self.0.ask(question).await;
+                if matches!(answer, Answer::Nobody) {
+                    let _ = PERSON.try_with(|person| person.silently(Unanswered::NoWay));
+                }
+                answer
+            }),
+        }
+    }
+}
+
 impl Approver for Elicitation {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {

@@ -29,7 +29,7 @@ pub(crate) struct Shell {
     /// Return at once; it goes on as a job that can be viewed, written to and killed. It is a process of its own, which starts in the session's directory with its exported variables; what it changes of them does not come back.
     #[serde(default)]
     pub(crate) background: bool,
-    /// Give it a terminal, for programs that need one: editors, pagers, REPLs, password prompts. It is a process of its own, as with `background`.
+    /// Give it a terminal, for programs that need one: editors, pagers, REPLs, password prompts. It is a process of its own, as with `background`, and goes on as a job once it has printed nothing for 5 s, unless `timeout_ms` is given.
     #[serde(default)]
     pub(crate) tty: bool,
     /// What it is for, in a few words, for the person who may be asked about it.

@@ -54,7 +54,7 @@ pub trait Core: Send + Sync + 'static {
     fn describe<'a>(
         &'a self,
         example: &'a Command,
-        told: shieling::Told,
+        told: shieling::EnvironmentFacts,
         tools: &'a [ToolName],
     ) -> Later<'a, Description>;
     /// Performs a file operation.
@@ -119,7 +119,7 @@ impl Core for Shieling {
     fn describe<'a>(
         &'a self,
         example: &'a Command,
-        told: shieling::Told,
+        told: shieling::EnvironmentFacts,
         tools: &'a [ToolName],
     ) -> Later<'a, Description> {
         Box::pin(self.describe(example, told, tools))
@@ -150,7 +150,7 @@ impl Core for Shieling {
 pub type Prepare = Box<dyn Fn() -> Later<'static, Result<(), String>> + Send + Sync>;
 
 /// Returns the facts about the environment, once it has started.
-pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
+pub type FactsProvider = Box<dyn Fn() -> Later<'static, shieling::EnvironmentFacts> + Send + Sync>;
 
 /// The place where the tools work: the library, and the defaults of its calls.
 ///
@@ -159,11 +159,11 @@ pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
 ///
 /// use shieling::describe::{Persistence, ToolName};
 /// use shieling::request::{Command, CommandError};
-/// use shieling::{Shieling, Told};
+/// use shieling::{EnvironmentFacts, Shieling};
 /// use shieling_server::Workplace;
 ///
 /// fn workplace(shieling: Arc<Shieling>) -> Result<Workplace, CommandError> {
-///     let told = || Told {
+///     let told = || EnvironmentFacts {
 ///         shell: "/bin/bash".into(),
 ///         network: "none".to_owned(),
 ///         hosts: Vec::new(),
@@ -190,7 +190,7 @@ pub struct Workplace {
     /// text is never run.
     pub template: Command,
     /// Returns the facts about the environment, once it has started.
-    pub told: Told,
+    pub told: FactsProvider,
     /// The programs whose versions a description contains.
     pub tools: Vec<ToolName>,
     /// Starts the environment ahead of the first command, or explains why it cannot start.

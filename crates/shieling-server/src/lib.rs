@@ -28,8 +28,8 @@ mod repeats;
 mod instructions;
 mod mcp;
 
-pub use self::core::{Core, Prepare, Told, Workplace};
-pub use approval::Elicitation;
+pub use self::core::{Core, FactsProvider, Prepare, Workplace};
+pub use approval::{Elicitation, ElicitationOr};
 pub use dialect::{Dialect, DialectError};
 pub use instructions::instructions;
 pub use mcp::{ServeError, Server, schemas};

@@ -302,6 +302,8 @@ pub enum HintKind {
     NotShown,
     /// A network that the environment does not have.
     Network,
+    /// A directory or a disk that takes no more.
+    NoSpace,
 }
 
 /// An explanation of a failure that the environment caused. The command's own message only says `EBUSY`, `EROFS` or
@@ -326,6 +328,8 @@ pub enum LimitedResource {
     Memory,
     /// The number of processes and threads. No more can be started at the limit.
     Pids,
+    /// The size of one file. A write beyond it fails, or ends the program with SIGXFSZ.
+    FileSize,
 }
 
 /// A process that was killed at a limit.
@@ -344,7 +348,7 @@ pub struct KilledProcess {
 pub struct LimitHit {
     /// The resource.
     pub limit: LimitedResource,
-    /// The limit, in bytes or in processes and threads.
+    /// The limit: bytes, or a number of processes and threads.
     pub bound: u64,
     /// The peak usage of all processes of the environment together, if known.
     pub peak: Option<u64>,

@@ -1,10 +1,10 @@
-//! The façade: everything between a command and its outcome, in order.
+//! The façade: everything between a request and its outcome, in order.
 //!
-//! [`Shieling::run`] is the whole journey. A refusal is a normal outcome; an error is told only
-//! where Shieling itself could not do what it should. It decides nothing by itself: policy judges,
-//! approval approves, the environment runs.
+//! [`Shieling::run`] is the whole journey. A refusal is a normal outcome; an error means that Shieling itself failed.
+//! The façade decides nothing: the policy judges, the approver approves, the environment runs.
 
 mod entry;
+mod file_size;
 mod files;
 mod hidden;
 mod in_parts;
@@ -16,11 +16,12 @@ mod lookup;
 mod network;
 mod reading;
 mod recorded;
+mod recordings;
 mod refusal;
 mod reviewing;
 mod sessions;
 mod started;
-mod telling;
+mod environment_facts;
 mod terminal;
 mod unjudged;
 
@@ -45,11 +46,11 @@ use crate::session::{Human, Jobs, NoHuman, RecordingSettings, SessionName, Sessi
 use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::{Entry, blank};
+pub use environment_facts::EnvironmentFacts;
 pub use kernel::enforcement_of;
 use left::LeftBehind;
-pub use telling::Told;
 
-/// How long the start of a command may take: a sandbox looks for hidden files in a large workspace.
+/// The longest time that a command may take to start. A sandbox looks for hidden files in a large workspace first.
 const STARTING: Duration = Duration::from_secs(120);
 
 /// One environment with its policy, its approvals, its limits and its log. Shared by reference.
@@ -76,7 +77,7 @@ const STARTING: Duration = Duration::from_secs(120);
 /// ```
 pub struct Shieling {
     environment: Arc<dyn Environment>,
-    /// What of the policy the environment enforces, as it said itself.
+    /// The parts of the policy that the environment enforces, as it has answered.
     enforced: Enforced,
     policy: Arc<Policy>,
     policy_digest: Digest,
@@ -94,14 +95,14 @@ pub struct Shieling {
     requires: Requires,
     own: Vec<PathBuf>,
     file_cache: Arc<ContentCache>,
-    turns: files::Turns,
+    permits: files::Permits,
     born: Instant,
-    /// Nothing is begun any more.
+    /// Set once nothing may be started any more.
     closed: AtomicBool,
     runs: AtomicU64,
 }
 
-/// What is asked about whatever policy and mode say.
+/// What requires approval, whatever policy and mode say.
 #[derive(Debug, Clone, Copy, Default)]
 struct Requires {
     commands: bool,
@@ -119,7 +120,7 @@ impl fmt::Debug for Shieling {
 }
 
 impl Shieling {
-    /// Begins one for this environment, policy and workspace.
+    /// Creates a builder for an environment, a policy and a workspace.
     pub fn builder(environment: Arc<dyn Environment>, policy: Policy, workspace: impl Into<PathBuf>) -> Builder {
         Builder {
             environment,
@@ -129,7 +130,7 @@ impl Shieling {
             #[cfg(feature = "gateway")]
             asks: false,
             mode: None,
-            patience: None,
+            answer_timeout: None,
             rate: None,
             audit: None,
             spill: None,
@@ -144,13 +145,14 @@ impl Shieling {
         }
     }
 
-    /// Runs one command: judges, records, asks, starts, waits and records again. Its standard input is empty.
+    /// Runs a command to its end: judges it, records it, asks for approval if required, starts it, and records its outcome.
+    /// Its standard input is empty.
     ///
-    /// Its output goes to `tee` as it arrives. A refusal is an outcome with a `denial`; `failed` with
-    /// an `error` means that Shieling itself could not go on, and nothing was started.
+    /// Output goes to `tee` as it arrives. A refusal is an outcome with a `denial`. The status `failed` with an `error`
+    /// means that Shieling itself failed; nothing was started then.
     ///
     /// # Cancel safety
-    /// Dropping the future kills every process of the command and records that nobody saw its end.
+    /// Dropping the future kills every process of the command. The record then says that its end was not observed.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
@@ -158,13 +160,13 @@ impl Shieling {
         self.run_with(command, || Ok(Streams::Output), tee).await
     }
 
-    /// As [`run`](Self::run), with standard streams of the caller's choice.
+    /// Runs a command as [`run`](Self::run) does, with standard streams that the caller provides.
     ///
-    /// `streams` is called once, after the command was approved and before it starts, so that a terminal is
-    /// taken over only for what will run. Its error is the outcome's, and nothing is started. What the command
-    /// reads from a stream that was given is neither judged nor recorded; a shell or an interpreter that takes
-    /// its program from there is asked about wherever the environment does not enforce the policy.
-    /// [`Streams::Input`] is an end of file here: use [`start`](Self::start) for a program that is talked to.
+    /// `streams` is called once, after the command was approved and before it starts, so that a terminal is taken over
+    /// only for a command that will run. If it fails, nothing is started, and its error is the outcome's. Input from a
+    /// given stream is neither judged nor recorded. A shell or an interpreter that reads its program from there requires
+    /// approval wherever the environment does not enforce the policy. [`Streams::Input`] is an end of file here; use
+    /// [`start`](Self::start) for an interactive program.
     ///
     /// # Cancel safety
     /// As [`run`](Self::run).
@@ -181,15 +183,15 @@ impl Shieling {
         let mut entry = self.entry(&command);
         let here = &self.environment;
         let unrecorded = |status| blank(&command, here.name(), here.confinement(), status);
-        let tape = match self.own_tape(None, &command) {
-            Ok(tape) => tape,
+        let recorder = match self.own_recorder(None, &command) {
+            Ok(recorder) => recorder,
             Err(error) => return refuse(&mut entry, unrecorded(Status::Denied), refusal::unrecorded(&error)),
         };
-        let recording = tape.as_ref().map(|tape| tape.id().to_string());
+        let recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
         let approved = match self.admit(&command, &mut entry, None).await {
             Ok(approved) => approved,
             Err(refused) => {
-                recorded::refused(tape.as_ref(), &refused);
+                recorded::refused(recorder.as_ref(), &refused);
                 // What bash says of a text that it cannot read.
                 if let Some(tee) = tee.filter(|_| !refused.stderr.is_empty()) {
                     tee.bytes(Stream::Stderr, refused.stderr.as_bytes());
@@ -197,7 +199,7 @@ impl Shieling {
                 return Outcome { recording, ..*refused };
             }
         };
-        recorded::approved(tape.as_ref(), approved.basis());
+        recorded::approved(recorder.as_ref(), approved.basis());
         let blank = |status| Outcome {
             recording: recording.clone(),
             ..unrecorded(status)
@@ -216,29 +218,29 @@ impl Shieling {
         drop(process.take_input());
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
-        let mut outcome = match tape {
+        let mut outcome = match recorder {
             None => run_to_end(process, &limits, self.spill.as_ref(), tee)
                 .await
                 .into_outcome(blank(Status::Exited)),
-            Some(tape) => {
+            Some(recorder) => {
                 let mut tee = recorded::Recorded {
-                    tape: tape.clone(),
+                    recorder: recorder.clone(),
                     tee,
                 };
                 let finished = run_to_end(process, &limits, self.spill.as_ref(), Some(&mut tee)).await;
                 let mut outcome = finished.into_outcome(blank(Status::Exited));
-                recorded::ended(&tape, &mut outcome);
+                recorded::ended(&recorder, &mut outcome);
                 outcome
             }
         };
-        here.tell(&mut outcome, &before);
+        file_size::tell(&**here, &mut outcome, &before, command.file_size());
         entry.close(&mut outcome);
         self.review(&mut outcome).await;
         outcome
     }
 
-    /// From a command to the right to start it, or to the outcome that says why not: counts, judges,
-    /// records the intent, asks.
+    /// Admits a command: applies the rate limit, judges it, records the intent and asks for approval. Returns the
+    /// approval, or the outcome of the refusal.
     async fn admit(
         &self,
         command: &Command,
@@ -269,9 +271,9 @@ impl Shieling {
 
         let unread =
             verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
-        // What bash cannot read either is answered in bash's words; nothing of it runs.
+        // A text that bash cannot read either gets bash's own error message. Nothing of it runs.
         if unread && let Some(misread) = here.misread(command).await {
-            return no(sessions::misread(entry, blank(Status::Exited), misread));
+            return no(self::misread(entry, blank(Status::Exited), misread));
         }
 
         let session = session.map(ToString::to_string);
@@ -292,52 +294,52 @@ impl Shieling {
         }
     }
 
-    /// What the policy, and the environment, say of a command. Starts, asks and records nothing.
+    /// Judges a command by the policy and the environment. Starts, asks and records nothing.
     pub fn judge(&self, command: &Command) -> Verdict {
         self.judge_here(command, Left::default()).0
     }
 
-    /// Whether the environment enforces all that the policy says, whatever a text says.
+    /// Returns whether the environment enforces the whole policy, so that the text of a command does not matter.
     fn is_contained(&self) -> bool {
         self.policy.is_enforced_by(self.enforced)
     }
 
-    /// The grants, and whoever is asked for them.
+    /// Returns the grants and their approver.
     pub fn approvals(&self) -> &Approvals {
         &self.approvals
     }
 
-    /// Where commands run.
+    /// Returns the environment.
     pub fn environment(&self) -> &Arc<dyn Environment> {
         &self.environment
     }
 
-    /// What of the policy the environment enforces, whatever a text says.
+    /// Returns the parts of the policy that the environment enforces.
     pub fn enforced(&self) -> Enforced {
         self.enforced
     }
 
-    /// What may run.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Where whole outputs go, if they are kept.
+    /// Returns where whole outputs are stored, if they are.
     pub fn spill(&self) -> Option<&SpillTo> {
         self.spill.as_ref()
     }
 
-    /// How many commands the rate limit would let through at this moment; none if there is no limit.
+    /// Returns how many commands the rate limit would admit now, or `None` without a limit.
     pub fn room(&self) -> Option<usize> {
         self.rate.as_ref().map(RateLimiter::room)
     }
 
-    /// Where the facts of its commands are looked up.
+    /// Returns where facts about commands are looked up.
     fn place(&self) -> lookup::Place {
         lookup::Place::of(&*self.environment)
     }
 
-    /// The command as it is to run here.
+    /// Prepares a command for this environment.
     fn prepared(&self, command: Command) -> Command {
         if self.policy.is_readonly() && !self.enforced.readonly {
             reading::only(command)
@@ -346,13 +348,13 @@ impl Shieling {
         }
     }
 
-    /// The verdict, and whether only the environment's own reasons ask.
+    /// Returns the verdict, and whether only reasons of the environment require approval.
     fn judge_here(&self, command: &Command, left: Left) -> (Verdict, bool) {
         let facts = lookup::facts(command, &self.workspace, &self.place());
         let facts = facts.after(left).enforcing(self.enforced);
         let text = Text::read(command.text(), &facts.left);
         let mut verdict = self.policy.judge_read(&text, &facts);
-        // Only where it matters is it looked up which hidden paths there are.
+        // Hidden paths are looked up only if the verdict depends on them.
         let facts = if verdict.reasons.iter().any(|reason| reason.rule == HIDDEN_RULE)
             && matches!(self.place(), lookup::Place::Host)
         {
@@ -396,13 +398,13 @@ impl Shieling {
     }
 }
 
-/// The rule of the policy for a text that it cannot read.
+/// The id of the rule for texts that the policy cannot read.
 const UNREADABLE: &str = "unreadable";
 
-/// The rule of reasons about hidden paths.
+/// The id of the rule of reasons about hidden paths.
 const HIDDEN_RULE: &str = "ignore";
 
-/// The outcome of a refusal, recorded.
+/// Records a refusal and returns its outcome.
 fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial)) -> Outcome {
     let recorded = entry.refused(&denial);
     Outcome {
@@ -415,8 +417,29 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
     }
 }
 
-/// What was started, or the outcome, recorded, that says why nothing was. Its time counts from its start
-/// on; making it has a bound of its own.
+/// Records and returns the outcome of a text that bash cannot read, as `bash -c` reports it. Nothing of it ran.
+fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
+    let outcome = Outcome {
+        exit_code: Some(code),
+        stderr_bytes: said.len() as u64,
+        stderr: said,
+        ..blank
+    };
+    match entry.ended(&outcome) {
+        Ok(()) => outcome,
+        Err(error) => {
+            let blank = Outcome {
+                status: Status::Failed,
+                exit_code: None,
+                ..outcome
+            };
+            failed(entry, blank, &error)
+        }
+    }
+}
+
+/// Waits for a start, within its own time limit. Returns what was started, or the recorded outcome of the failure. The
+/// running time counts from the start.
 async fn started<T>(
     entry: &mut Entry,
     starting: impl Future<Output = Result<T, SpawnError>>,
@@ -440,7 +463,7 @@ async fn started<T>(
     }
 }
 
-/// The outcome of a fault of our own, recorded if the log still takes it.
+/// Returns the outcome of an error of Shieling itself, and records it if the log still accepts records.
 fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 'static)) -> Outcome {
     let outcome = Outcome {
         error: Some(told(error)),
@@ -451,7 +474,7 @@ fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 's
     outcome
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -462,8 +485,7 @@ fn told(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Builds a [`Shieling`]. What is not given: nobody answers, no rate limit, no log, no whole outputs, no
-/// recordings.
+/// Builds a [`Shieling`]. Defaults: no approver, no rate limit, no log, no stored outputs, no recordings.
 #[must_use]
 pub struct Builder {
     environment: Arc<dyn Environment>,
@@ -473,7 +495,7 @@ pub struct Builder {
     #[cfg(feature = "gateway")]
     asks: bool,
     mode: Option<Mode>,
-    patience: Option<Duration>,
+    answer_timeout: Option<Duration>,
     rate: Option<RateLimit>,
     audit: Option<Arc<dyn Sink>>,
     spill: Option<SpillTo>,
@@ -488,7 +510,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// With somebody to ask.
+    /// Sets the approver.
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
         #[cfg(feature = "gateway")]
@@ -498,86 +520,85 @@ impl Builder {
         self
     }
 
-    /// With this to be asked. Otherwise everything where the environment enforces nothing, and what
-    /// the policy wants to be asked where it does.
+    /// Sets when approval is required. Default: `Always` where the environment enforces nothing of the policy,
+    /// otherwise `OnAsk`.
     pub fn approval(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// With this much time to answer (default 10 minutes).
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = Some(patience);
+    /// Sets the time limit for an answer of the approver (default: 10 minutes).
+    pub fn answer_timeout(mut self, answer_timeout: Duration) -> Self {
+        self.answer_timeout = Some(answer_timeout);
         self
     }
 
-    /// With every command asked about, whatever policy and mode say (default: no). Without somebody who
-    /// answers, none runs.
+    /// Requires approval of every command, whatever policy and mode say (default: no). Without an approver, no command
+    /// runs.
     pub fn require_shell_approval(mut self, required: bool) -> Self {
         self.requires.commands = required;
         self
     }
 
-    /// With every change of files asked about that is asked of [`Shieling::file`], whatever policy and
-    /// mode say (default: no). Without somebody who answers, none is made. What commands change is theirs.
+    /// Requires approval of every change by [`Shieling::file`], whatever policy and mode say (default: no). Without an
+    /// approver, no change is made. Changes that commands make are not affected.
     pub fn require_write_approval(mut self, required: bool) -> Self {
         self.requires.writes = required;
         self
     }
 
-    /// With these files and directories, absolute, as Shieling's own: the log, the state directory. For
-    /// [`Shieling::file`] they are not there, where they lie among the files that it reaches. Commands
-    /// are kept from them by their environment, if it can.
+    /// Sets the absolute paths of Shieling's own files and directories, such as the log and the state directory. They
+    /// do not exist for [`Shieling::file`]. The environment keeps commands from them if it can.
     pub fn own_files(mut self, paths: Vec<PathBuf>) -> Self {
         self.own = paths;
         self
     }
 
-    /// With a rate limit. It counts commands, and no operations on files.
+    /// Limits the rate of commands. File operations are not counted (default: no limit).
     pub fn rate(mut self, limit: RateLimit) -> Self {
         self.rate = Some(limit);
         self
     }
 
-    /// With a log.
+    /// Sets the sink of the log (default: none).
     pub fn audit(mut self, sink: Arc<dyn Sink>) -> Self {
         self.audit = Some(sink);
         self
     }
 
-    /// With a place for outputs that are more than is kept in memory.
+    /// Stores whole outputs there that exceed what is kept in memory (default: they are cut).
     pub fn spill(mut self, to: SpillTo) -> Self {
         self.spill = Some(to);
         self
     }
 
-    /// With an end to commands that write more than this (default: they may write any amount).
+    /// Ends commands that write more than this (default: no limit).
     pub fn output_limit(mut self, limit: ByteCount) -> Self {
         self.output_limit = Some(limit);
         self
     }
 
-    /// With recordings of sessions and jobs: their output, and marks for what happened besides. What is
-    /// typed is never recorded.
+    /// Records sessions and jobs: their output, with marks for approvals and ends. Input is never recorded (default: no
+    /// recordings).
     pub fn recordings(mut self, to: RecordingSettings) -> Self {
         self.recordings = Some(to);
         self
     }
 
-    /// With a person to ask, who can take the keyboard of a job.
+    /// Sets the person whom agents can ask and who can take the keyboard of a job (default: nobody).
     pub fn human(mut self, human: Arc<dyn Human>) -> Self {
         self.human = human;
         self
     }
 
-    /// With another clock for the rate limit and the grants.
+    /// Sets the clock of the rate limit and the grants (default: the system's).
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// With this host open to commands, by name and port (default: none). Every program can reach it, and nothing else
-    /// outside. Only in an environment with a gateway, such as [`Sandbox`](crate::environment::Sandbox).
+    /// Opens a host to commands, by name and port (default: none). All programs can reach it, and no other host. Needs
+    /// an environment with a gateway, such as [`Sandbox`](crate::environment::Sandbox).
     ///
     /// If an approver may be asked, the first connection to a host that is not open waits for an answer.
     ///
@@ -594,8 +615,8 @@ impl Builder {
         self
     }
 
-    /// With a secret that commands never see: its variable holds a placeholder, which is replaced by the value in
-    /// requests to its host alone. That host is open to commands, as by [`Self::allow_host`].
+    /// Adds a secret that commands never see: its variable holds a placeholder, which the gateway replaces by the value
+    /// in requests to the secret's host alone. That host is opened, as by [`Self::allow_host`].
     #[cfg(feature = "gateway")]
     pub fn secret(mut self, secret: crate::network::Secret) -> Self {
         let rule = crate::network::Rule::allow(secret.spec().host.clone());
@@ -606,21 +627,21 @@ impl Builder {
         self
     }
 
-    /// With names resolved outside in this way (default: as this host does).
+    /// Sets the resolver of host names (default: this host's).
     #[cfg(feature = "gateway")]
     pub fn resolver(mut self, resolver: Arc<dyn crate::network::Resolver>) -> Self {
         self.network.resolver = Some(resolver);
         self
     }
 
-    /// With the certificates that are trusted where secrets go (default: the host's).
+    /// Sets the certificates that are trusted for connections with secrets (default: the host's).
     #[cfg(feature = "gateway")]
     pub fn roots(mut self, roots: crate::network::Roots) -> Self {
         self.network.roots = roots;
         self
     }
 
-    /// With a proxy for connections outside, and what goes around it (default: none).
+    /// Sets a proxy for outgoing connections, and the hosts that bypass it (default: none).
     #[cfg(feature = "gateway")]
     pub fn proxy(mut self, proxy: crate::network::Proxy, around: crate::network::NoProxy) -> Self {
         self.network.proxy = Some(proxy);
@@ -628,7 +649,7 @@ impl Builder {
         self
     }
 
-    /// Opens the network of the environment, if a host is named.
+    /// Opens the network of the environment if any host or secret is given.
     #[cfg(feature = "gateway")]
     fn open_network(&mut self, mode: Mode, born: Instant) -> Result<(), EnforceError> {
         let mut access = std::mem::take(&mut self.network);
@@ -645,7 +666,7 @@ impl Builder {
             Arc::new(network::ByApprover {
                 approver: Arc::clone(&self.approver),
                 case: case.clone(),
-                patience: self.patience.unwrap_or(crate::approval::DEFAULT_TIMEOUT),
+                answer_timeout: self.answer_timeout.unwrap_or(crate::approval::DEFAULT_TIMEOUT),
             }) as _
         });
         access.observer = self.audit.as_ref().map(|sink| {
@@ -659,10 +680,10 @@ impl Builder {
         self.environment.open_network(access)
     }
 
-    /// Builds it, and binds the environment to the policy.
+    /// Builds the [`Shieling`], and has the environment enforce the policy.
     ///
     /// # Errors
-    /// [`EnforceError`]: the environment serves another policy already, or cannot serve this one at all.
+    /// [`EnforceError`] if the environment already enforces another policy, or cannot enforce this one.
     #[cfg_attr(
         not(feature = "gateway"),
         expect(unused_mut, reason = "only a network that is opened is taken out of it")
@@ -677,8 +698,8 @@ impl Builder {
         #[cfg(feature = "gateway")]
         self.open_network(mode, born)?;
         let mut approvals = Approvals::new(mode, self.approver, self.clock.clone());
-        if let Some(patience) = self.patience {
-            approvals = approvals.with_timeout(patience);
+        if let Some(answer_timeout) = self.answer_timeout {
+            approvals = approvals.with_timeout(answer_timeout);
         }
         Ok(Shieling {
             policy_digest: self.policy.digest(),
@@ -699,7 +720,7 @@ impl Builder {
             requires: self.requires,
             own: self.own,
             file_cache: Arc::default(),
-            turns: files::Turns::default(),
+            permits: files::Permits::default(),
             born,
             closed: AtomicBool::new(false),
             runs: AtomicU64::new(0),

@@ -69,6 +69,7 @@ pub struct UnitError {
     pub expected: &'static str,
 }
 
+// Not `bytesize`: it also accepts fractions and other units, and rounds (`1.5MiB`, `1 EiB`). A limit is a whole number.
 impl FromStr for ByteCount {
     type Err = UnitError;
 
@@ -94,6 +95,7 @@ impl FromStr for ByteCount {
     }
 }
 
+// Not `humantime`: it accepts sequences and months, and neither fractions nor numbers without a unit, which mean seconds.
 /// Parses a duration such as `30s`, `2m`, `500ms` or `1h`. A number without a unit is in seconds.
 ///
 /// # Errors

@@ -16,8 +16,8 @@ use shieling::request::Command;
 use shieling::session::JobRequest;
 use shieling_container::{Choice, Container, Options, Pull, Run, Surroundings};
 
-use super::Scratch;
 use super::measure::{Plan, Row, interleaved};
+use super::scratch::Scratch;
 use super::target::{Target, table};
 
 /// The image, with a bash, unless `SHIELING_BENCH_IMAGE` names another one.

@@ -9,7 +9,8 @@ mod read;
 
 use std::path::Path;
 
-use super::{Scratch, sandbox::not_measured};
+use super::measure::not_measured;
+use super::scratch::Scratch;
 use crate::subject::{Caller, Library};
 
 /// The whole section.

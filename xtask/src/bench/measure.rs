@@ -4,7 +4,10 @@
 //! measured in the same run, rows take turns, and what is compared are the ratios of their medians.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
 
 /// One thing to measure. The call times itself, so that preparing and checking are not counted.
 pub(crate) struct Row<'a> {
@@ -132,6 +135,30 @@ pub(crate) fn shown(duration: Duration) -> String {
         2
     };
     format!("{number:.digits$} {unit}")
+}
+
+/// From before the start to after the end, with both output streams read, as every runner must.
+pub(super) fn time(mut command: Command) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let output = command.output()?;
+    let took = start.elapsed();
+    ensure!(
+        output.status.success(),
+        "{command:?} failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(took)
+}
+
+/// The text for what could not be measured.
+pub(super) fn not_measured(error: anyhow::Error) -> String {
+    format!("Not measured: {error:#}\n")
+}
+
+/// A reason, fit for one line of a table.
+pub(super) fn one_line(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}").replace('|', "/");
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

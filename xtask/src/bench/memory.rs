@@ -126,10 +126,10 @@ fn timed(act: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
 }
 
 fn bash() -> anyhow::Result<Duration> {
-    let scratch = super::Scratch::new("memory")?;
+    let scratch = super::scratch::Scratch::new("memory")?;
     let mut command = std::process::Command::new("/bin/bash");
     command
         .args(["--noprofile", "--norc", "-c", SCRIPT])
         .current_dir(scratch.path());
-    super::process::time(command)
+    super::measure::time(command)
 }

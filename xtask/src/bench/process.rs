@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use super::measure::{Plan, Row, interleaved, shown, table};
+use super::measure::{Plan, Row, interleaved, shown, table, time};
 use crate::subject::OneShot;
 
 /// Options that let the command run without a terminal to ask at.
@@ -56,19 +56,6 @@ fn bash(script: &str) -> Command {
         .args(["--noprofile", "--norc", "-c", script])
         .stdin(Stdio::null());
     command
-}
-
-/// From before the start to after the end, with both output streams read, as every runner must.
-pub(super) fn time(mut command: Command) -> anyhow::Result<Duration> {
-    let start = Instant::now();
-    let output = command.output()?;
-    let took = start.elapsed();
-    ensure!(
-        output.status.success(),
-        "{command:?} failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(took)
 }
 
 /// One command: bare bash, through the library, and as a process of our own.
@@ -184,7 +171,7 @@ pub(crate) fn deadline(program: &Program) -> anyhow::Result<String> {
         .args(["2", "/bin/bash", "--noprofile", "--norc", "-c", &script])
         .stdin(Stdio::null());
     // Bare `timeout` leaves a sleeper that holds the pipe, so its output goes to a file.
-    let folder = super::Scratch::new("deadline")?;
+    let folder = super::scratch::Scratch::new("deadline")?;
     let kept = folder.path().join("kept");
     timeout.stdout(fs::File::create(&kept)?).stderr(Stdio::null());
     let start = Instant::now();

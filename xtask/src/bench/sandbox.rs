@@ -21,7 +21,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use super::Scratch;
+use super::measure::not_measured;
+use super::scratch::Scratch;
 use crate::subject::{Caller, Library};
 
 /// A user with no rights of its own, as many systems have it.
@@ -108,16 +109,6 @@ fn unprivileged(scratch: &Path) -> anyhow::Result<String> {
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "as user {NOBODY}: {}", error.trim());
     Ok(String::from_utf8(output.stdout)?)
-}
-
-pub(super) fn not_measured(error: anyhow::Error) -> String {
-    format!("Not measured: {error:#}\n")
-}
-
-/// A reason, fit for one line of a table.
-fn one_line(error: &anyhow::Error) -> String {
-    let text = format!("{error:#}").replace('|', "/");
-    text.lines().next().unwrap_or_default().to_owned()
 }
 
 fn list(names: &[String]) -> String {

@@ -10,9 +10,10 @@ mod raw;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::measure::not_measured;
 use super::measure::{Measured, Plan, Row, interleaved};
+use super::scratch::Scratch;
 use super::target::{Target, table};
-use super::{Scratch, sandbox::not_measured};
 use crate::subject::{Caller, Library, Place};
 
 /// What a command in a session is to take: at most so long, and so many times a raw bash.

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use super::Scratch;
+use super::measure::time;
 use super::measure::{Measured, Plan, Row, interleaved, shown};
-use super::process::time;
 use super::sandbox::{Exec, Same, bare};
+use super::scratch::Scratch;
 use super::target::{Target, over};
 use crate::subject::{Caller, Library};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
-use super::places::Account;
+use super::account::Account;
 
 /// All of it.
 #[derive(Debug, Deserialize)]

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use shieling_testkit::prerequisite;
 
+use super::account::{Account, USER, is_root};
 use super::data::{Project, Source, Steps, missing};
-use super::{AT_ONCE, fresh};
+
+/// How many projects are worked on at once.
+pub(super) const AT_ONCE: usize = 2;
 
 /// Where the directory of the work is seen in the namespace.
 pub(super) const SHORT: &str = "/srv";
-
-/// Who is nobody else.
-const USER: u32 = 47_112;
 
 /// How long one text may take.
 const LONGEST: Duration = Duration::from_secs(480);
@@ -36,44 +36,13 @@ const SOURCES: &str = "SHIELING_REALWORK_SOURCES";
 /// Where the distribution's programs are found, as all but the Rust toolchain is.
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// As whom something is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Account {
-    Root,
-    /// A user without power, chosen by root.
-    Other,
-    /// The user who started us.
-    Own,
-}
-
-impl Account {
-    pub(super) fn all() -> Vec<Self> {
-        match is_root() {
-            true => vec![Self::Root, Self::Other],
-            false => vec![Self::Own],
-        }
+/// A directory that is new, whatever stood there.
+pub(super) fn fresh(path: PathBuf) -> anyhow::Result<PathBuf> {
+    if path.exists() {
+        fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
-
-    /// Whose files are to be its, where root can say so.
-    fn number(self) -> Option<u32> {
-        match self {
-            Self::Root => Some(0),
-            Self::Other => Some(USER),
-            Self::Own => None,
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Root => "root",
-            Self::Other | Self::Own => "user",
-        }
-    }
-}
-
-pub(super) fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+    fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path)
 }
 
 /// In which way a text runs.

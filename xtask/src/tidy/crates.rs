@@ -28,7 +28,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-gateway", &[]),
     ("shieling-memory", &["shieling"]),
     ("shieling-remote", &["shieling"]),
-    ("shieling-agent", &["shieling", "shieling-remote"]),
     ("shieling-container", &["shieling", "shieling-remote"]),
     ("shieling-server", &["shieling"]),
     (

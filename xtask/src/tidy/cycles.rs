@@ -26,16 +26,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/words.rs",
     ],
     &[
-        "crates/shieling-cli/src/attach.rs",
-        "crates/shieling-cli/src/attach/client.rs",
-    ],
-    &[
-        "crates/shieling-container/src/environment.rs",
-        "crates/shieling-container/src/environment/attached.rs",
-        "crates/shieling-container/src/environment/image.rs",
-        "crates/shieling-container/src/environment/own.rs",
-    ],
-    &[
         "crates/shieling-jail/src/inside.rs",
         "crates/shieling-jail/src/keeper.rs",
         "crates/shieling-jail/src/zygote.rs",
@@ -54,15 +44,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-py/src/approver.rs",
         "crates/shieling-py/src/call.rs",
         "crates/shieling-py/src/process.rs",
-    ],
-    &[
-        "crates/shieling-remote/src/far/file.rs",
-        "crates/shieling-remote/src/far/job.rs",
-        "crates/shieling-remote/src/far/mod.rs",
-    ],
-    &[
-        "crates/shieling-remote/src/fault.rs",
-        "crates/shieling-remote/src/message.rs",
     ],
     &[
         "crates/shieling-remote/src/near/file.rs",
@@ -86,14 +67,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-shell/src/variables.rs",
     ],
     &[
-        "crates/shieling-shell/src/syntax/lexer.rs",
-        "crates/shieling-shell/src/syntax/mod.rs",
-    ],
-    &[
-        "crates/shieling/src/environment/files/host/spot.rs",
-        "crates/shieling/src/environment/files/host/write.rs",
-    ],
-    &[
         "crates/shieling/src/environment/sandbox/foreign.rs",
         "crates/shieling/src/environment/sandbox/mod.rs",
         "crates/shieling/src/environment/sandbox/outside.rs",
@@ -105,54 +78,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling/src/environment/sandbox/protect.rs",
         "crates/shieling/src/environment/sandbox/view.rs",
         "crates/shieling/src/environment/sandbox/writable.rs",
-    ],
-    &[
-        "crates/shieling/src/policy/connects.rs",
-        "crates/shieling/src/policy/mod.rs",
-        "crates/shieling/src/policy/preset.rs",
-        "crates/shieling/src/policy/rule.rs",
-    ],
-    &[
-        "crates/shieling/src/process/drive.rs",
-        "crates/shieling/src/process/jail.rs",
-        "crates/shieling/src/process/job.rs",
-        "crates/shieling/src/process/mod.rs",
-        "crates/shieling/src/process/plan.rs",
-        "crates/shieling/src/process/run.rs",
-        "crates/shieling/src/process/shell/hearing.rs",
-        "crates/shieling/src/process/shell/mod.rs",
-        "crates/shieling/src/process/shell/running.rs",
-        "crates/shieling/src/process/streams.rs",
-    ],
-    &[
-        "crates/shieling/src/process/started/attend.rs",
-        "crates/shieling/src/process/started/mod.rs",
-    ],
-    &[
-        "crates/shieling/src/shieling.rs",
-        "crates/shieling/src/shieling/recorded.rs",
-        "crates/shieling/src/shieling/sessions.rs",
-    ],
-    &[
-        "xtask/src/bench.rs",
-        "xtask/src/bench/containers.rs",
-        "xtask/src/bench/files.rs",
-        "xtask/src/bench/files/edit.rs",
-        "xtask/src/bench/files/read.rs",
-        "xtask/src/bench/memory.rs",
-        "xtask/src/bench/process.rs",
-        "xtask/src/bench/sandbox.rs",
-        "xtask/src/bench/sandbox/files.rs",
-        "xtask/src/bench/sandbox/size.rs",
-        "xtask/src/bench/sandbox/start.rs",
-        "xtask/src/bench/session.rs",
-        "xtask/src/bench/start.rs",
-    ],
-    &[
-        "xtask/src/realwork.rs",
-        "xtask/src/realwork/data.rs",
-        "xtask/src/realwork/places.rs",
-        "xtask/src/realwork/table.rs",
     ],
 ];
 

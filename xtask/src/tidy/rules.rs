@@ -184,7 +184,7 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/audit/",
     "crates/shieling/src/shieling/hidden.rs",
     // The description includes the size of a persistent home.
-    "crates/shieling/src/shieling/telling.rs",
+    "crates/shieling/src/shieling/environment_facts.rs",
     // The host's Java store is looked for.
     "crates/shieling/src/network/outlet.rs",
     "crates/shieling/src/shieling/in_parts.rs",
@@ -193,7 +193,7 @@ const HOMES: &[&str] = &[
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     // Starts itself once more.
-    "crates/shieling-agent/src/outer.rs",
+    "crates/shieling-remote/src/bin/shieling-agent/outer.rs",
     // The agent program is put where engines mount it, and what is mounted is looked at.
     "crates/shieling-container/src/agent.rs",
     "crates/shieling-container/src/discover.rs",

@@ -165,6 +165,6 @@ impl TakeOver for RemoteKeyboard {
 
 /// The servers that have a socket; some may have exited.
 pub(super) fn servers(state: &Path) -> Vec<Server> {
-    let paths = crate::config::files::sockets(&super::socket_directory(state));
+    let paths = crate::config::files::sockets(&super::protocol::socket_directory(state));
     paths.into_iter().map(Server::at).collect()
 }

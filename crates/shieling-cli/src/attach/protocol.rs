@@ -10,6 +10,7 @@
 //! ```
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,11 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrit
 
 /// The longest line, in bytes: a large screen with all of its colours fits.
 const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The directory of the servers' sockets.
+pub(super) fn socket_directory(state: &Path) -> PathBuf {
+    state.join("attach")
+}
 
 /// A message from `shieling attach`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +83,18 @@ pub(super) struct Question {
     pub(super) screen: Option<ScreenText>,
     /// Whether the job has a terminal whose keyboard can be taken.
     pub(super) terminal: bool,
+    /// What a yes would approve, as the person is shown it. The question is then Shieling's, and no agent's.
+    #[serde(default)]
+    pub(super) approval: Option<Approval>,
+}
+
+/// An approval that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Approval {
+    /// What is asked, escaped.
+    pub(super) shown: String,
+    /// Whether it is about a host, to which there are more answers.
+    pub(super) host: bool,
 }
 
 /// The contents of a terminal, not yet escaped.

@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use shieling::approval::{self, Answer, AnswerFuture, Approver};
+use shieling::request::RequestKind;
 use shieling::session::{Human, HumanQuestion, HumanReply, ReplyFuture, Screen};
 use tokio::sync::{oneshot, watch};
 
-use super::protocol::{Question, ScreenText};
+use super::protocol::{Approval, Question, ScreenText};
+use crate::approver;
 
 /// The largest number of open questions; further ones are answered with `Nobody`.
 const MAX_OPEN: usize = 64;
@@ -55,26 +58,26 @@ impl QuestionQueue {
         self.state().open.values().map(|open| open.question.clone()).collect()
     }
 
-    /// Adds a question. Returns `None` if no person is connected or the queue is full.
-    fn add(&self, question: &HumanQuestion) -> Option<(u64, oneshot::Receiver<HumanReply>)> {
+    /// Puts a question to whoever is connected. The reply is `Nobody` if no person is, or the queue is full.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the question.
+    async fn put(&self, question: impl FnOnce(u64) -> Question) -> HumanReply {
         let (reply_to, reply) = oneshot::channel();
-        let mut state = self.state();
-        if state.people == 0 || state.open.len() >= MAX_OPEN {
-            return None;
-        }
-        state.last_number += 1;
-        let number = state.last_number;
-        let question = Question {
-            number,
-            prompt: question.prompt.clone(),
-            job: question.job.as_ref().map(ToString::to_string),
-            screen: question.screen.as_ref().map(screen_text),
-            terminal: question.terminal.is_some(),
+        let number = {
+            let mut state = self.state();
+            if state.people == 0 || state.open.len() >= MAX_OPEN {
+                return HumanReply::Nobody;
+            }
+            state.last_number += 1;
+            let number = state.last_number;
+            let question = question(number);
+            state.open.insert(number, OpenQuestion { question, reply_to });
+            number
         };
-        state.open.insert(number, OpenQuestion { question, reply_to });
-        drop(state);
         self.0.changed.send_replace(());
-        Some((number, reply))
+        let _withdraw = WithdrawOnDrop(self, number);
+        reply.await.unwrap_or(HumanReply::Nobody)
     }
 
     fn remove(&self, number: u64) -> Option<OpenQuestion> {
@@ -86,12 +89,42 @@ impl QuestionQueue {
 
 impl Human for QuestionQueue {
     fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
+        Box::pin(self.put(move |number| Question {
+            number,
+            prompt: question.prompt,
+            job: question.job.as_ref().map(ToString::to_string),
+            screen: question.screen.as_ref().map(screen_text),
+            terminal: question.terminal.is_some(),
+            approval: None,
+        }))
+    }
+}
+
+/// An approver that asks the people who are connected.
+#[derive(Debug, Clone)]
+pub(crate) struct QueueApprover(pub(crate) QuestionQueue);
+
+impl Approver for QueueApprover {
+    fn ask<'a>(&'a self, question: &'a approval::Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            let Some((number, reply)) = self.add(&question) else {
-                return HumanReply::Nobody;
+            let shown = match approver::shown(question) {
+                Ok(shown) => shown,
+                Err(most) => return Answer::TooLong { most },
             };
-            let _withdraw = WithdrawOnDrop(self, number);
-            reply.await.unwrap_or(HumanReply::Nobody)
+            let host = question.kind == RequestKind::Network;
+            let reply = self.0.put(|number| Question {
+                number,
+                prompt: String::new(),
+                job: None,
+                screen: None,
+                terminal: false,
+                approval: Some(Approval { shown, host }),
+            });
+            match reply.await {
+                HumanReply::Answer(line) => approver::decided(&line, host),
+                HumanReply::Declined | HumanReply::TookOver => Answer::No(String::new()),
+                HumanReply::Nobody => Answer::Nobody,
+            }
         })
     }
 }

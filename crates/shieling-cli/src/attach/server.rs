@@ -39,7 +39,7 @@ impl AttachServer {
     /// # Errors
     /// If the directory or the socket cannot be made.
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
-        let directory = super::socket_directory(state);
+        let directory = super::protocol::socket_directory(state);
         files::private(&directory)?;
         for path in files::sockets(&directory) {
             // Its server has exited, and the name is never used again: it contains a random number.

@@ -6,10 +6,11 @@ mod settings;
 mod tools;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 pub(crate) use settings::Settings;
 pub(crate) use tools::Tools;
@@ -62,7 +63,7 @@ pub(crate) enum Subcommands {
     /// Step into a server that an agent works with, from a terminal of your own
     ///
     /// Without JOB it lists the sessions and jobs of your servers (`shieling mcp`), and waits for questions that
-    /// an agent has for a person, to answer them. With JOB it takes that job's keyboard, if it has a
+    /// an agent has for a person, and for approvals that a client cannot ask for, to answer them. With JOB it takes that job's keyboard, if it has a
     /// terminal: what the agent types meanwhile is refused, and Ctrl-] gives the keyboard back. A job
     /// without a terminal is looked at. What is shown is drawn or escaped, never copied.
     #[command(after_long_help = ATTACH_HELP)]
@@ -294,8 +295,8 @@ pub(crate) struct Why {
 
     /// One argument is shell text; several are the words of one command
     ///
-    /// Put `--` before words that start with `-`: `shieling why -- git log --oneline`.
-    #[arg(required = true, value_name = "COMMAND")]
+    /// What follows the first word belongs to the command: `shieling why git log --oneline`.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
@@ -475,15 +476,52 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Prints clap's answer, help included, and says with which status to exit.
-pub(crate) fn answer(mut error: clap::Error) -> u8 {
+/// Prints clap's answer to these words, which follow the program's name, help included. Says with which status to exit,
+/// and what is wrong if `exec --json` asks for an object that holds it.
+pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<String>) {
     if error.kind() == ErrorKind::ValueValidation && names_a_variable(&error) {
         // What was written may be a secret; what is wrong with it is told without it.
         error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
     }
     // Nobody is left to tell if even this cannot be written.
     let _ = error.print();
-    if error.use_stderr() { crate::words::FAILED } else { 0 }
+    match error.use_stderr() {
+        false => (0, None),
+        true => (crate::words::FAILED, wants_an_object(words).then(|| summary(&error))),
+    }
+}
+
+/// What is wrong, without clap's advice.
+fn summary(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    first.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether these words ask `exec` for an object: before the first word of the command, as far as they can be read.
+fn wants_an_object(words: &[OsString]) -> bool {
+    let mut words = words.iter().map(|word| word.to_string_lossy());
+    if words.next().as_deref() != Some("exec") {
+        return false;
+    }
+    let cli = Cli::command();
+    let takes_value = |name: &str| {
+        let exec = cli.find_subcommand("exec");
+        let mut arguments = exec.into_iter().flat_map(clap::Command::get_arguments);
+        arguments.any(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
+    };
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--") {
+            Some("json") => return true,
+            Some("") => return false,
+            Some(name) if takes_value(name) => drop(words.next()),
+            Some(_) => {}
+            None if word.starts_with('-') => {}
+            None => return false,
+        }
+    }
+    false
 }
 
 fn names_a_variable(error: &clap::Error) -> bool {
@@ -495,8 +533,6 @@ fn names_a_variable(error: &clap::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
@@ -520,12 +556,31 @@ mod tests {
     }
 
     #[test]
-    fn why_takes_options_on_both_sides() {
-        let cli = Cli::try_parse_from(["shieling", "why", "--readonly", "git push", "--json"]).unwrap();
-        let Subcommands::Why(why) = cli.command else {
+    fn why_takes_words_as_exec_does() {
+        let words = ["shieling", "why", "--readonly", "git", "log", "--json", "--oneline"];
+        let Subcommands::Why(why) = Cli::try_parse_from(words).unwrap().command else {
             panic!("not why")
         };
-        assert!(why.json && why.source.settings.readonly);
-        assert_eq!(why.command, ["git push"]);
+        assert!(!why.json && why.source.settings.readonly);
+        assert_eq!(why.command, ["git", "log", "--json", "--oneline"]);
+    }
+
+    #[test]
+    fn an_object_is_wanted_where_an_option_before_the_command_says_so() {
+        for (words, wanted) in [
+            ("exec --json --no-such", true),
+            ("exec --no-such --json", true),
+            ("exec --env moon --json -- ls", true),
+            ("exec --timeout=soon --json ls", true),
+            ("exec --timout 3s ls --json", false),
+            ("exec --env moon ls --json", false),
+            ("exec --no-such -- ls --json", false),
+            ("exec --env", false),
+            ("why --json --no-such", false),
+            ("--json", false),
+        ] {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            assert_eq!(wants_an_object(&words), wanted, "{words:?}");
+        }
     }
 }

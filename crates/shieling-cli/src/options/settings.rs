@@ -320,7 +320,8 @@ pub(crate) struct Settings {
     ///
     /// A limit that the environment cannot enforce is refused, not ignored; so are `--pids`,
     /// `--cpus` and `--file-size`. `local` can enforce `--file-size` only. In `memory` it is how much the
-    /// files hold, and the variables and buffers of each command.
+    /// files hold, and the variables and buffers of each command. At least 4MiB in `sandbox`, 6MiB in `container`
+    /// and 256KiB in `memory`.
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<Size>,

@@ -386,15 +386,17 @@ impl fmt::Display for Size {
     }
 }
 
-/// A number of processors above zero, such as `1.5`.
+/// A number of processors such as `1.5`: as small a share as the kernel can give, up to more than a host has.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) struct Cpus(f64);
 
 impl Cpus {
+    const LEAST: f64 = 0.001;
+    const MOST: f64 = 10_000.0;
+
     /// In thousandths of a processor, at least one.
     pub(crate) fn thousandths(self) -> u64 {
-        // No host has so many processors that this would saturate.
-        ((self.0 * 1_000.0).round() as u64).max(1)
+        (self.0 * 1_000.0).round() as u64
     }
 }
 
@@ -403,9 +405,11 @@ impl FromStr for Cpus {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim().parse::<f64>() {
-            Ok(count) if count.is_finite() && count > 0.0 => Ok(Self(count)),
+            Ok(count) if (Self::LEAST..=Self::MOST).contains(&count) => Ok(Self(count)),
             Ok(_) | Err(_) => Err(format!(
-                "`{text}` is not a number of processors above 0, such as `0.5` or `2`"
+                "`{text}` is not a number of processors from {} to {}, such as `0.5` or `2`",
+                Self::LEAST,
+                Self::MOST
             )),
         }
     }
@@ -417,11 +421,14 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// A number of processes above zero.
+/// A number of processes: at least the shell itself, and at most as many as Linux can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pids(u32);
 
 impl Pids {
+    /// Some remain for the sandbox's own.
+    const MOST: u32 = 4_000_000;
+
     /// The number, never zero.
     pub(crate) fn get(self) -> u32 {
         self.0
@@ -433,8 +440,11 @@ impl FromStr for Pids {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim().parse::<u32>() {
-            Ok(count) if count > 0 => Ok(Self(count)),
-            Ok(_) | Err(_) => Err(format!("`{text}` is not a number of processes above 0, such as `512`")),
+            Ok(count) if (1..=Self::MOST).contains(&count) => Ok(Self(count)),
+            Ok(_) | Err(_) => Err(format!(
+                "`{text}` is not a number of processes from 1 to {}, such as `512`",
+                Self::MOST
+            )),
         }
     }
 }
@@ -808,8 +818,16 @@ mod tests {
         assert!("0ms".parse::<Timeout>().is_err());
         assert!("0".parse::<Size>().is_err());
         assert!("0".parse::<Pids>().is_err());
-        for text in ["0", "-1", "nan", "inf", ""] {
+        for text in ["0", "-1", "nan", "inf", "", "0.0001", "1e300"] {
             assert!(text.parse::<Cpus>().is_err(), "{text}");
+        }
+        for (text, fits) in [
+            ("1", true),
+            ("4000000", true),
+            ("4000001", false),
+            ("4294967296", false),
+        ] {
+            assert_eq!(text.parse::<Pids>().is_ok(), fits, "{text}");
         }
         for text in ["0/10,10/60", "3/0,10/60", "3/10", "3,10", "a/b,c/d", "3/10,10/60,1/1"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");

@@ -169,3 +169,42 @@ fn what_there_is_is_listed_a_job_is_looked_at_and_what_the_agent_runs_is_not_let
     let (_shieling, ..) = server.end();
     assert_eq!(sockets(), 0);
 }
+
+#[test]
+fn a_command_that_needs_a_yes_gets_it_at_attach_where_the_client_cannot_ask() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
+    let asks = ["mcp", "--env", "local", "--approval", "always"];
+    let mut server = Server::start(Shieling::in_workspace().args(asks), json!({}));
+    let (text, outcome) = server.shell(json!({"command": "touch alone"}));
+    assert_eq!(outcome["status"], "needs_approval", "{text}");
+    assert!(text.contains("`shieling attach`"), "{text}");
+    let steps = json!([
+        ["waiting for questions", ""],
+        ["touch made", "y\n"],
+        ["answered", ""],
+        ["touch refused", "\n"],
+        ["answered", {"signal": "SIGTERM"}],
+    ]);
+    let person = server.shieling.beside(&["attach"], &steps);
+    // Whoever is not there yet cannot be asked.
+    let mut tried = 0;
+    until("a yes", || {
+        // Another command each time: one that has failed five times is not tried again for a while.
+        tried += 1;
+        let (_, outcome) = server.shell(json!({"command": format!("touch made; : {tried}")}));
+        (outcome["status"] == "exited").then_some(())
+    });
+    let (text, outcome) = server.shell(json!({"command": "touch refused"}));
+    assert_eq!(outcome["status"], "denied", "{text}");
+    let person = told(person);
+    assert!(
+        person["output"].to_string().contains("may this run in `local`"),
+        "{person}"
+    );
+    for (name, there) in [("alone", false), ("made", true), ("refused", false)] {
+        assert_eq!(server.shieling.workspace().join(name).exists(), there, "{name}");
+    }
+    server.end();
+}

@@ -311,3 +311,20 @@ fn an_allow_list_holds_in_a_session() {
     }
     server.end();
 }
+
+#[test]
+fn a_silent_program_on_a_terminal_goes_on_as_a_job_before_the_time_of_a_call_is_over() {
+    let mut server = Server::start(Shieling::in_workspace().args(SANDBOX), json!({}));
+    let began = std::time::Instant::now();
+    let prompt = "printf 'name: '; read -r name; echo hello $name";
+    let (told, outcome) = server.shell(json!({"command": prompt, "tty": true, "job": "asks"}));
+    assert_eq!(outcome["status"], "running", "{told}");
+    assert!(told.contains("name: ") && told.contains("job asks"), "{told}");
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    let (_, seen) = server.tool("shell_write", json!({"job": "asks", "text": "you", "wait_ms": 20_000}));
+    assert!(
+        seen["stdout"].as_str().is_some_and(|out| out.contains("hello you")),
+        "{seen}"
+    );
+    server.end();
+}

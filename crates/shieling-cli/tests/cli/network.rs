@@ -282,6 +282,19 @@ fn packages_come_from_real_registries() {
                  mkdir src; echo > src/lib.rs; CARGO_HOME=/tmp/cargo cargo fetch 2>&1";
     let pip = "python3 -m venv v && v/bin/pip install --no-cache-dir six 2>&1";
     let npm = "npm init -y > /dev/null; npm install --cache /tmp/npm is-odd 2>&1";
+    // rustup finds its toolchains there, and not in the home of this test.
+    let rustup = std::env::var("RUSTUP_HOME").ok().or_else(|| {
+        let home = std::env::var("HOME").ok()?;
+        let usual = format!("{home}/.rustup");
+        std::path::Path::new(&usual).exists().then_some(usual)
+    });
+    let exec = |options: &[&str], text: &str| {
+        let exec = exec(options, text);
+        match &rustup {
+            Some(rustup) => exec.variable("RUSTUP_HOME", rustup),
+            None => exec,
+        }
+    };
     for (program, set, text, missing) in [
         ("python3", "@python", pip, "pypi.org"),
         ("npm", "@npm", npm, "registry.npmjs.org"),

@@ -20,6 +20,19 @@ fn a_wrong_option_is_125_and_names_itself() {
         (&["--max-output", "0"], "a limit of 0"),
         (&["--max-output", "much"], "`much` is not a size"),
         (&["--memory", "-1"], "'-1'"),
+        (
+            &["--memory", "5"],
+            "`--memory 5B` is too little for a command in `sandbox`; nothing was started\nbecause  the shell alone \
+             takes about 1 MiB; at least 4MiB are needed\ninstead  allow more with `--memory 4MiB`",
+        ),
+        (&["--memory", "4095KiB"], "at least 4MiB"),
+        (&["--env", "memory", "--memory", "5"], "at least 256KiB"),
+        (
+            &["--env", "container", "--image", "x", "--memory", "5MiB"],
+            "at least 6MiB",
+        ),
+        (&["--pids", "4000001"], "from 1 to 4000000"),
+        (&["--cpus", "0.0001"], "from 0.001 to 10000"),
         (&["--pids", "0"], "`0` is not a number of processes"),
         (&["--cpus", "nan"], "`nan` is not a number of processors"),
         (&["--rate", "3"], "`3` is not BURST/SECONDS"),
@@ -41,6 +54,35 @@ fn a_wrong_option_is_125_and_names_itself() {
         );
         assert!(!shieling.workspace().join("trace").exists(), "{options:?}");
     }
+}
+
+#[test]
+fn a_wrong_option_is_an_object_too_where_one_was_asked_for() {
+    for (options, told) in [
+        (&["--json", "--no-such"][..], "unexpected argument '--no-such' found"),
+        (&["--frobnicate", "--json"], "unexpected argument '--frobnicate' found"),
+        (
+            &["--json", "--timeout", "0"],
+            "invalid value '0' for '--timeout <DURATION>': a timeout of 0",
+        ),
+        (&["--json", "--set-env", "hunter2"], "NAME=VALUE"),
+    ] {
+        let ran = exec(options).run();
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        assert!(ran.stderr.starts_with("error: "), "{ran}");
+        let object = ran.outcome();
+        let error = object["error"].as_str().expect("a text");
+        assert!(error.contains(told) && !error.contains("hunter2"), "{error}");
+        assert_eq!(
+            (&object["status"], &object["environment"]),
+            (&"failed".into(), &"sandbox".into())
+        );
+    }
+    let ran = Shieling::in_workspace().args(["exec", "--json"]).run();
+    assert!(
+        ran.stdout.contains("required arguments were not provided: <COMMAND>"),
+        "{ran}"
+    );
 }
 
 #[test]

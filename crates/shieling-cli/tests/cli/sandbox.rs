@@ -176,6 +176,71 @@ fn a_process_that_died_of_the_memory_limit_is_told_whatever_the_status_is() {
 }
 
 #[test]
+fn a_hidden_file_that_git_tracks_and_a_command_staged_is_told_with_what_takes_it_back() {
+    let made = "git init -q . && git config user.name x && git config user.email x@example.org && mkdir keys && echo \
+                SECRET > .env && echo KEY > keys/one && echo x > f && git add -A && git commit -qm first";
+    for (text, cure) in [
+        ("git add -A", "git reset -q"),
+        ("echo y > f && git commit -qam second", "git reset -q HEAD~1"),
+    ] {
+        let shieling = exec(&["--ignore", ".env", "--ignore", "keys"], text);
+        assert!(shieling.in_bash(made).status().expect("it runs").success());
+        let ran = shieling.run();
+        assert!(ran.stderr.contains("`.env`, `keys/one`"), "{text}: {ran}");
+        assert!(ran.stderr.contains(&format!("`{cure}`")), "{text}: {ran}");
+        let again = |text: &str| shieling.again(["exec", "--ignore", ".env", "--ignore", "keys", "--", text]);
+        let cured = again(cure);
+        assert!(
+            cured.exit == Some(0) && !cured.stderr.contains(".env"),
+            "{text}: {cured}"
+        );
+        let mut left = shieling
+            .in_bash("git diff HEAD --exit-code .env keys && git ls-files -s .env keys | grep -c ^100644; cat .env");
+        let left = String::from_utf8(left.output().expect("it runs").stdout).expect("text");
+        assert_eq!(left, "2\nSECRET\n", "{text}");
+        // What touches neither says nothing.
+        let quiet = again("echo z > f && git add f && git commit -qm third");
+        assert_eq!((quiet.exit, quiet.stderr.as_str()), (Some(0), ""), "{quiet}");
+    }
+}
+
+#[test]
+fn a_file_that_would_become_too_large_is_told_with_its_limit_whatever_the_status_is() {
+    for (text, exit) in [
+        ("head -c 3MB /dev/zero > f", 153),
+        ("head -c 3MB /dev/zero > f; true", 0),
+        ("trap '' XFSZ; head -c 3MB /dev/zero > f", 1),
+        ("trap '' XFSZ; (head -c 3MB /dev/zero > f) 2>&1", 1),
+    ] {
+        for env in ["sandbox", "local"] {
+            let options = ["--env", env, "--approval", "policy", "--file-size", "1MiB"];
+            let ran = exec(&options, text).run();
+            assert_eq!(ran.exit, Some(exit), "{env}: {text}: {ran}");
+            for told in ["the limit of 1 MiB", "`--file-size 2MiB`"] {
+                assert!(ran.stderr.contains(told), "{env}: {text}: {told}: {ran}");
+            }
+        }
+    }
+    let ran = exec(&["--file-size", "1MiB", "--json"], "head -c 3MB /dev/zero > f; true").run();
+    let told = "\"limits_hit\":[{\"limit\":\"file_size\",\"bound\":1048576";
+    assert!(ran.stdout.contains(told), "{ran}");
+    let ran = exec(&["--file-size", "4MiB"], "head -c 3MB /dev/zero > f").run();
+    assert_eq!(ran.stderr, "", "{ran}");
+}
+
+#[test]
+fn a_directory_in_memory_that_is_full_is_told_with_what_it_holds() {
+    // Memory that is a disk: 256 MiB of it.
+    let ran = exec(&[], "head -c 300MB /dev/zero > /dev/shm/x").run();
+    assert_eq!(ran.exit, Some(1), "{ran}");
+    for told in ["`/dev/shm` holds 256 MiB", "`TMPDIR`"] {
+        assert!(ran.stderr.contains(told), "{told}: {ran}");
+    }
+    let ran = exec(&["--json"], "head -c 300MB /dev/zero > /dev/shm/x").run();
+    assert!(ran.stdout.contains("\"kind\":\"no_space\""), "{ran}");
+}
+
+#[test]
 fn the_home_is_private_and_its_variables_say_where_it_is() {
     let shieling = exec(&[], "echo $HOME; touch ~/x && ls -A ~/.ssh");
     let secret = shieling.workspace().join("../home/.ssh");

@@ -383,6 +383,49 @@ fn why_judges_as_each_environment_would() {
 }
 
 #[test]
+fn why_without_an_environment_tells_what_holds_where_exec_runs() {
+    let judged = |options: &[&str]| {
+        let shieling = Shieling::in_workspace().args(["why"]).args(options.iter().copied());
+        shieling.args(["--readonly", "python3", "x.py", "--json"]).run()
+    };
+    let ran = judged(&[]);
+    assert_eq!(ran.exit, Some(3), "{ran}");
+    let told = "judged   for `--env local`; for `--env sandbox`, where `exec` runs it: allow\n";
+    assert!(ran.stdout.ends_with(told), "{ran}");
+    let object: serde_json::Value = serde_json::from_str(&judged(&["--json"]).stdout).expect("an object");
+    assert_eq!(object["environment"], "local");
+    assert_eq!(
+        object["exec"],
+        serde_json::json!({"environment": "sandbox", "decision": "allow"})
+    );
+    let named = Shieling::in_workspace()
+        .user_config("env = 'sandbox'")
+        .args(["why", "--readonly", "python3", "x.py"])
+        .run();
+    assert!(named.exit == Some(0) && !named.stdout.contains("judged"), "{named}");
+}
+
+#[test]
+fn why_knows_what_the_sandbox_protects_as_exec_does() {
+    for text in ["git branch -m renamed", "rm -r sub", "git log --oneline"] {
+        let shieling = |verb: &'static str| Shieling::in_workspace().args([verb, "--env", "sandbox"]);
+        let prepared = |shieling: Shieling| {
+            let made = shieling.in_bash("git init -q . && git init -q sub").status();
+            assert!(made.expect("it runs").success());
+            shieling.args(text.split(' ').collect::<Vec<_>>()).run()
+        };
+        let (why, exec) = (prepared(shieling("why")), prepared(shieling("exec")));
+        let denied = why.exit == Some(4);
+        assert_eq!(denied, exec.exit == Some(126), "{text}: {why}{exec}");
+        assert_eq!(denied, text != "git log --oneline", "{text}: {why}");
+        for ran in [why, exec] {
+            let told = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(told.contains("protected"), denied, "{text}: {told}");
+        }
+    }
+}
+
+#[test]
 fn ending_shieling_ends_the_command() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let shieling = exec(&[], "exec setsid --wait sh -c 'echo $$; exec sleep 88.5'");

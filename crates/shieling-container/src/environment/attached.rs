@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use shieling_remote::transport::{Connection, Said};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{Inner, image, in_background, meant};
+use super::image;
+use super::inner::{Inner, in_background};
 use crate::attach::Output;
 use crate::client::{Engine, QUICK, escaped};
-use crate::error::{ContainerError, EngineError};
+use crate::error::{ContainerError, EngineError, meant};
 use crate::options::{Options, Preset};
 use crate::spec::Image;
 

@@ -1,14 +1,17 @@
 //! Images: whether they are there, pulled with progress, and for these processors.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Progress, meant};
 use crate::client::{Engine, escaped};
-use crate::error::{ContainerError, EngineError};
+use crate::error::{ContainerError, EngineError, meant};
 use crate::options::Pull;
 use crate::spec::Image;
+
+/// Told of what takes long: an image that is pulled.
+pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How long an engine may say nothing while it pulls.
 const SILENCE: Duration = Duration::from_secs(90);

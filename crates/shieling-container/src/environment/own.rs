@@ -8,10 +8,10 @@ use shieling::environment::Later;
 use shieling::request::Digest;
 use shieling_remote::transport::{Connection, Guard, Said};
 
-use super::{Inner, in_background, meant};
+use super::inner::{Inner, in_background};
 use crate::attach::Output;
 use crate::client::{Engine, SLOW, escaped};
-use crate::error::{ContainerError, EngineError};
+use crate::error::{ContainerError, EngineError, meant};
 use crate::owner::{self, Owner};
 use crate::spec::Wanted;
 

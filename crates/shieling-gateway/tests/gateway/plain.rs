@@ -114,22 +114,61 @@ space_tests! {
         assert!(seen.lock().unwrap().is_empty(), "{seen:?}");
     }
 
-    async fn conflicting_lengths_reach_the_host_in_one_reading() {
+    async fn requests_that_could_be_read_in_two_ways_are_refused_and_end_the_connection() {
         let smuggled = "GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
-        let both = format!("POST / HTTP/1.1\r\nHost: good.example\r\nContent-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{smuggled}", 5 + smuggled.len());
-        let reversed = format!("POST / HTTP/1.1\r\nHost: good.example\r\nTransfer-Encoding: chunked\r\nContent-Length: {}\r\n\r\n0\r\n\r\n{smuggled}", 5 + smuggled.len());
-        let two = format!("POST / HTTP/1.1\r\nHost: good.example\r\nContent-Length: 0\r\nContent-Length: {}\r\n\r\n{smuggled}", smuggled.len());
-        let odd = format!("POST / HTTP/1.1\r\nHost: good.example\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n{smuggled}");
-        let spaced = format!("POST / HTTP/1.1\r\nHost: good.example\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n{smuggled}");
+        let length = 5 + smuggled.len();
         let (fixture, seen) = cdn().await;
-        for request in [both, reversed, two, odd, spaced] {
+        for headers in [
+            format!("Content-Length: {length}\r\nTransfer-Encoding: chunked"),
+            format!("Transfer-Encoding: chunked\r\nContent-Length: {length}"),
+            format!("Content-Length: 0\r\nContent-Length: {length}"),
+            format!("Content-Length: 0, {length}"),
+            "Transfer-Encoding: xchunked".to_owned(),
+            "Transfer-Encoding: chunked, identity".to_owned(),
+            "Transfer-Encoding : chunked".to_owned(),
+            "Transfer-Encoding:\r\n chunked".to_owned(),
+            "X: y\r\n\tz\r\nContent-Length: 5".to_owned(),
+            "X: y\nContent-Length: 5".to_owned(),
+            "X: y\rContent-Length: 5".to_owned(),
+            "X: y\n".to_owned(),
+            "\n".to_owned(),
+        ] {
+            let first = "GET /first HTTP/1.1\r\nHost: good.example\r\n\r\n";
+            let request = format!("{first}POST / HTTP/1.1\r\nHost: good.example\r\n{headers}\r\n\r\n0\r\n\r\n{smuggled}{first}");
             let answer = fixture.exchange("good.example", 80, request.as_bytes()).await;
-            for request in seen.lock().unwrap().drain(..) {
-                assert!(!request.contains("evil"), "{request}");
-                let lower = request.to_ascii_lowercase();
-                assert!(!(lower.contains("content-length") && lower.contains("transfer-encoding")), "{request}");
+            let statuses: Vec<&str> = answer.split("HTTP/1.1 ").skip(1).map(|one| &one[..3]).collect();
+            assert_eq!(statuses, ["200", "400"], "{headers:?}: {answer}");
+            assert_eq!(seen.lock().unwrap().drain(..).count(), 1, "{headers:?}");
+        }
+    }
+
+    async fn a_line_that_ends_with_lf_alone_is_in_the_report() {
+        let fixture = refused("GET / HTTP/1.1\r\nHost: good.example\nX: y\r\n\r\n", "400").await;
+        let because = fixture.denied("good.example", Some(80)).await;
+        assert!(because.contains("ends with LF alone"), "{because}");
+    }
+
+    async fn a_response_with_two_lengths_is_refused() {
+        let cases = ["Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3", "Content-Length: 3\r\nContent-Length: 4"];
+        let fixture = Fixture::new(&["good.example"]);
+        fixture.table.set("good.example", "93.184.0.10");
+        let listener = tokio::net::TcpListener::bind("93.184.0.10:80").await.unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = [0; 4096];
+                let length = stream.read(&mut head).await.unwrap();
+                let head = String::from_utf8_lossy(&head[..length]);
+                let case = head.strip_prefix("GET /").and_then(|rest| rest[..1].parse::<usize>().ok()).unwrap();
+                let answer = format!("HTTP/1.1 200 OK\r\n{}\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", cases[case]);
+                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.read(&mut [0; 4096]).await;
             }
-            assert!(answer.matches("HTTP/1.1 200").count() <= 1, "{answer}");
+        });
+        for (case, headers) in cases.iter().enumerate() {
+            let request = format!("GET /{case} HTTP/1.1\r\nHost: good.example\r\n\r\n");
+            let answer = fixture.exchange("good.example", 80, request.as_bytes()).await;
+            assert!(answer.starts_with("HTTP/1.1 502"), "{headers:?}: {answer}");
+            assert!(!answer.contains("abc") && !answer.contains("evil"), "{headers:?}: {answer}");
         }
     }
 

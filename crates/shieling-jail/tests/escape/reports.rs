@@ -22,6 +22,7 @@ pub(crate) const CASES: &[Case] = &[
         "processes that were refused are told, however the command ends",
         processes,
     ),
+    case("a full directory in memory is told with its size", full),
     case("a failure for want of a network says so, and no other does", no_network),
     case(
         "without saying more, a server and its client work and nothing outside is found",
@@ -115,6 +116,27 @@ fn processes(field: &Field<'_>) -> Checked {
         nothing_hit(&place.run(quiet)?, quiet)?;
     }
     place.works("true").map(drop)
+}
+
+fn full(field: &Field<'_>) -> Checked {
+    let place = field.place().with(|asked| asked.sizes.tmp = MIB).start()?;
+    let told = |outcome: &Outcome| outcome.hints.iter().any(|hint| hint.kind == HintKind::NoSpace);
+    for text in [
+        "head -c 2MB /dev/zero > /tmp/x",
+        "dd if=/dev/zero of=/tmp/x bs=1M count=2",
+        "dd if=/dev/zero of=/tmp/x bs=1M count=2 2>&1",
+    ] {
+        let outcome = place.refused(text)?;
+        let hint = outcome.hints.iter().find(|hint| hint.kind == HintKind::NoSpace);
+        check(
+            hint.is_some_and(|hint| hint.because.contains("`/tmp` holds 1 MiB")),
+            || format!("`{text}`: {:?}, {}", outcome.hints, line(&outcome)),
+        )?;
+    }
+    for text in ["rm /tmp/x", "head -c 900KB /dev/zero > /tmp/x"] {
+        check(!told(&place.run(text)?), || format!("`{text}` filled nothing"))?;
+    }
+    Ok(())
 }
 
 fn no_network(field: &Field<'_>) -> Checked {

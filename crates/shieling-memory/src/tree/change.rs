@@ -12,7 +12,7 @@ use super::node::{Body, Id, Inode, ROOT};
 use super::{DEEPEST, End, Follow, LONGEST_NAME, LONGEST_PATH, LockedTree, TreeError, fresh};
 
 /// A path in an existing directory, to be written.
-pub(crate) struct WriteTarget {
+pub(crate) struct ResolvedTarget {
     pub(crate) parent: Id,
     /// The whole path, without links.
     pub(crate) path: String,
@@ -20,7 +20,7 @@ pub(crate) struct WriteTarget {
     pub(crate) names: Vec<String>,
 }
 
-impl WriteTarget {
+impl ResolvedTarget {
     /// Returns the path of the existing directory.
     pub(crate) fn above(&self) -> &Path {
         Path::new(&self.path[..self.split().max(1)])
@@ -41,19 +41,19 @@ pub(crate) enum Write<'a> {
 
 impl LockedTree<'_> {
     /// Resolves a path to a write target. The root is none.
-    pub(crate) fn write_target(&mut self, path: &Path, links: Follow) -> Result<WriteTarget, TreeError> {
+    pub(crate) fn write_target(&mut self, path: &Path, links: Follow) -> Result<ResolvedTarget, TreeError> {
         let walked = self.walk(path, links)?;
         match walked.end {
             End::There { id: ROOT, .. } => Err(TreeError::IsDirectory),
             End::There { parent, .. } => {
                 let name = walked.path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(WriteTarget {
+                Ok(ResolvedTarget {
                     parent,
                     names: vec![name],
                     path: walked.path,
                 })
             }
-            End::Missing { parent, names } => Ok(WriteTarget {
+            End::Missing { parent, names } => Ok(ResolvedTarget {
                 parent,
                 names,
                 path: walked.path,
@@ -62,7 +62,7 @@ impl LockedTree<'_> {
     }
 
     /// Returns the node at a target.
-    pub(crate) fn current(&mut self, write_target: &WriteTarget) -> Result<Option<Id>, TreeError> {
+    pub(crate) fn current(&mut self, write_target: &ResolvedTarget) -> Result<Option<Id>, TreeError> {
         let mut here = write_target.parent;
         let mut end = write_target.split();
         for name in &write_target.names {
@@ -82,7 +82,7 @@ impl LockedTree<'_> {
     /// bounds the size of the file.
     pub(crate) fn write(
         &mut self,
-        write_target: &WriteTarget,
+        write_target: &ResolvedTarget,
         what: Write<'_>,
         parents: bool,
         mode: u32,
@@ -103,7 +103,7 @@ impl LockedTree<'_> {
     /// Creates a directory; with `parents`, also the missing ones above it.
     pub(crate) fn make_directory(
         &mut self,
-        write_target: &WriteTarget,
+        write_target: &ResolvedTarget,
         parents: bool,
         mode: u32,
     ) -> Result<(), TreeError> {
@@ -118,7 +118,7 @@ impl LockedTree<'_> {
     }
 
     /// Creates a link.
-    pub(crate) fn link(&mut self, write_target: &WriteTarget, target: &str) -> Result<(), TreeError> {
+    pub(crate) fn link(&mut self, write_target: &ResolvedTarget, target: &str) -> Result<(), TreeError> {
         self.may_change()?;
         if target.is_empty() {
             return Err(TreeError::NotFound);
@@ -135,7 +135,7 @@ impl LockedTree<'_> {
 
     /// Mounts a folder of the host at a target that does not exist; with `single`, without files that have several
     /// names.
-    pub(crate) fn lay(&mut self, write_target: &WriteTarget, folder: &Path, single: bool) -> std::io::Result<()> {
+    pub(crate) fn lay(&mut self, write_target: &ResolvedTarget, folder: &Path, single: bool) -> std::io::Result<()> {
         let body = Body::HostDirectory(Beneath::folder(folder, single)?);
         self.make(write_target, body, true, 0o755)
             .map(|_| ())
@@ -143,7 +143,7 @@ impl LockedTree<'_> {
     }
 
     /// Removes the node at a target; with `recursive`, everything below it.
-    pub(crate) fn remove(&mut self, write_target: &WriteTarget, recursive: bool) -> Result<(), TreeError> {
+    pub(crate) fn remove(&mut self, write_target: &ResolvedTarget, recursive: bool) -> Result<(), TreeError> {
         self.may_change()?;
         let id = self.current(write_target)?.ok_or(TreeError::NotFound)?;
         self.may_leave(id, &write_target.path)?;
@@ -158,8 +158,8 @@ impl LockedTree<'_> {
     /// Moves a node to another target. With `replace`, a file replaces a file, and a directory an empty directory.
     pub(crate) fn rename(
         &mut self,
-        from: &WriteTarget,
-        to: &WriteTarget,
+        from: &ResolvedTarget,
+        to: &ResolvedTarget,
         replace: bool,
         parents: bool,
     ) -> Result<(), TreeError> {
@@ -203,7 +203,7 @@ impl LockedTree<'_> {
     }
 
     /// Copies a file. The copies share the content until one of them changes.
-    pub(crate) fn copy(&mut self, from: Id, to: &WriteTarget, largest: Option<u64>) -> Result<(), TreeError> {
+    pub(crate) fn copy(&mut self, from: Id, to: &ResolvedTarget, largest: Option<u64>) -> Result<(), TreeError> {
         self.may_change()?;
         if self.current(to)? == Some(from) {
             return Ok(());
@@ -279,7 +279,7 @@ impl LockedTree<'_> {
         Ok(())
     }
 
-    fn admit_name(&self, write_target: &WriteTarget) -> Result<(), TreeError> {
+    fn admit_name(&self, write_target: &ResolvedTarget) -> Result<(), TreeError> {
         if write_target.path.len() > LONGEST_PATH {
             return Err(TreeError::TooLong("it is longer than 4,096 bytes"));
         }
@@ -295,7 +295,7 @@ impl LockedTree<'_> {
         Ok(())
     }
 
-    fn make(&mut self, write_target: &WriteTarget, body: Body, parents: bool, mode: u32) -> Result<Id, TreeError> {
+    fn make(&mut self, write_target: &ResolvedTarget, body: Body, parents: bool, mode: u32) -> Result<Id, TreeError> {
         self.admit_name(write_target)?;
         let directory = matches!(body, Body::Directory(_) | Body::HostDirectory(_));
         if self.hides(&write_target.path, directory) {
@@ -306,7 +306,7 @@ impl LockedTree<'_> {
     }
 
     /// Returns the directory of a target, and creates missing ones.
-    fn parent_of(&mut self, write_target: &WriteTarget, parents: bool) -> Result<Id, TreeError> {
+    fn parent_of(&mut self, write_target: &ResolvedTarget, parents: bool) -> Result<Id, TreeError> {
         let missing = &write_target.names[..write_target.names.len() - 1];
         // Nothing is created until everything can be.
         let mut end = write_target.split();
@@ -398,7 +398,7 @@ impl LockedTree<'_> {
         });
     }
 
-    fn unhook(&mut self, write_target: &WriteTarget) {
+    fn unhook(&mut self, write_target: &ResolvedTarget) {
         let mut here = write_target.parent;
         for name in &write_target.names[..write_target.names.len() - 1] {
             match self.children(here).map(|names| names.get(name.as_str()).copied()) {
@@ -434,6 +434,6 @@ impl LockedTree<'_> {
     }
 }
 
-fn last(write_target: &WriteTarget) -> &str {
+fn last(write_target: &ResolvedTarget) -> &str {
     write_target.names.last().map_or("", String::as_str)
 }

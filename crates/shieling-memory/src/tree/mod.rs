@@ -22,7 +22,7 @@ use self::host::{Beneath, HostEntryKind};
 use self::node::{Body, Inode, ROOT, State};
 use shieling::environment::{Hidden, Kind};
 
-pub(super) use self::change::{Write, WriteTarget};
+pub(super) use self::change::{ResolvedTarget, Write};
 pub(super) use self::fault::TreeError;
 pub(super) use self::node::Id;
 

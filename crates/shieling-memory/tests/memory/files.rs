@@ -28,11 +28,13 @@ fn bytes(files: &dyn Files, path: &str) -> Result<Vec<u8>, FileError> {
 async fn tools_and_commands_see_the_same_files() {
     let memory = memory();
     let files = view(&memory).await;
-    let spot = files
-        .spot(Path::new("/work/a/b/new.sh"), Links::Follow)
-        .expect("a spot");
-    assert!(spot.current().expect("looked").is_none());
-    spot.replace(b"echo made\n", true, Expect::Nothing).expect("written");
+    let write_target = files
+        .write_target(Path::new("/work/a/b/new.sh"), Links::Follow)
+        .expect("a write target");
+    assert!(write_target.current().expect("looked").is_none());
+    write_target
+        .replace(b"echo made\n", true, Expect::Nothing)
+        .expect("written");
     assert_eq!(
         printed(&memory, "a/b/new.sh; stat -c %a a/b/new.sh; ln -s a/b l; cat l/new.sh").await,
         "made\n755\necho made\n"
@@ -68,8 +70,10 @@ async fn a_write_with_an_old_state_is_refused_and_changes_nothing() {
     let memory = memory();
     memory.write("f", b"one").expect("room");
     let files = view(&memory).await;
-    let spot = files.spot(Path::new("/work/f"), Links::Follow).expect("a spot");
-    let old = spot
+    let write_target = files
+        .write_target(Path::new("/work/f"), Links::Follow)
+        .expect("a write target");
+    let old = write_target
         .current()
         .expect("looked")
         .expect("there")
@@ -77,23 +81,24 @@ async fn a_write_with_an_old_state_is_refused_and_changes_nothing() {
         .expect("there")
         .stamp;
     assert!(matches!(
-        spot.replace(b"x", false, Expect::Nothing),
+        write_target.replace(b"x", false, Expect::Nothing),
         Err(FileError::Changed(_))
     ));
     // The same length, within the same tick.
     assert_eq!(run(&memory, "printf two > f").await.stderr.text(), "");
     assert!(matches!(
-        spot.replace(b"x", false, Expect::Stamp(old)),
+        write_target.replace(b"x", false, Expect::Stamp(old)),
         Err(FileError::Changed(_))
     ));
-    let new = spot
+    let new = write_target
         .current()
         .expect("looked")
         .expect("there")
         .meta()
         .expect("there")
         .stamp;
-    spot.replace(b"three", false, Expect::Stamp(new))
+    write_target
+        .replace(b"three", false, Expect::Stamp(new))
         .expect("as it was seen");
     assert_eq!(memory.read("f").expect("there"), b"three");
 }
@@ -103,11 +108,11 @@ async fn a_handle_reads_what_it_was_made_for_and_changes_nothing_elsewhere() {
     let memory = memory();
     memory.write("d/f", b"first").expect("room");
     let files = view(&memory).await;
-    let (node, spot) = (
+    let (node, write_target) = (
         files.node(Path::new("/work/d/f"), Links::Follow),
-        files.spot(Path::new("/work/d/f"), Links::Follow),
+        files.write_target(Path::new("/work/d/f"), Links::Follow),
     );
-    let (node, spot) = (node.expect("there"), spot.expect("a spot"));
+    let (node, write_target) = (node.expect("there"), write_target.expect("a write target"));
     printed(&memory, "mv d e; mkdir d; echo other > d/f; ln -s /etc/passwd l").await;
     let mut into = [0; 8];
     let read = node
@@ -117,16 +122,18 @@ async fn a_handle_reads_what_it_was_made_for_and_changes_nothing_elsewhere() {
         .expect("read");
     assert_eq!(&into[..read], b"first");
     let was = node.meta().expect("still there");
-    let beside = files.spot(Path::new("/work/beside"), Links::Keep).expect("a spot");
+    let beside = files
+        .write_target(Path::new("/work/beside"), Links::Keep)
+        .expect("a write target");
     let changes = || {
         [
-            spot.replace(b"x", false, Expect::Any),
-            spot.restore(b"x", &was, Expect::Any),
-            spot.set_mode(0o777),
-            spot.remove(true),
-            spot.rename(&*beside, true),
-            beside.rename(&*spot, true),
-            spot.current().map(|_| ()),
+            write_target.replace(b"x", false, Expect::Any),
+            write_target.restore(b"x", &was, Expect::Any),
+            write_target.set_mode(0o777),
+            write_target.remove(true),
+            write_target.rename(&*beside, true),
+            beside.rename(&*write_target, true),
+            write_target.current().map(|_| ()),
         ]
     };
     // Where the directory is now, where another one is, where only a link leads to it, and nowhere.
@@ -152,15 +159,22 @@ async fn a_directory_that_is_back_is_written_to_and_what_is_put_back_has_its_mod
     memory.write("d/f", b"first").expect("room");
     printed(&memory, "chmod 640 d/f; touch -d @1000000000 d/f").await;
     let files = view(&memory).await;
-    let spot = files.spot(Path::new("/work/d/f"), Links::Follow).expect("a spot");
-    let was = spot.current().expect("looked").expect("there").meta().expect("there");
+    let write_target = files
+        .write_target(Path::new("/work/d/f"), Links::Follow)
+        .expect("a write target");
+    let was = write_target
+        .current()
+        .expect("looked")
+        .expect("there")
+        .meta()
+        .expect("there");
     printed(&memory, "mv d e; mv e d; rm d/f").await;
-    spot.restore(b"first", &was, Expect::Nothing).expect("put back");
+    write_target.restore(b"first", &was, Expect::Nothing).expect("put back");
     assert_eq!(
         printed(&memory, "stat -c '%a %Y' d/f; cat d/f").await,
         "640 1000000000\nfirst"
     );
-    spot.set_mode(0o4755).expect("given");
+    write_target.set_mode(0o4755).expect("given");
     assert_eq!(printed(&memory, "stat -c %a d/f").await, "755\n");
 }
 
@@ -192,19 +206,26 @@ async fn wrong_paths_are_told_apart() {
     for (path, expected) in cases {
         assert_eq!(node(path).as_deref(), expected, "{path}");
     }
-    let spot = |path: &str| files.spot(Path::new(path), Links::Follow).expect("a spot");
-    assert!(matches!(spot("/work/d").remove(false), Err(FileError::NotEmpty(_))));
-    assert!(matches!(spot("/work").remove(true), Err(FileError::Fixed(_))));
+    let write_target = |path: &str| {
+        files
+            .write_target(Path::new(path), Links::Follow)
+            .expect("a write target")
+    };
     assert!(matches!(
-        spot("/work/d").replace(b"", false, Expect::Any),
+        write_target("/work/d").remove(false),
+        Err(FileError::NotEmpty(_))
+    ));
+    assert!(matches!(write_target("/work").remove(true), Err(FileError::Fixed(_))));
+    assert!(matches!(
+        write_target("/work/d").replace(b"", false, Expect::Any),
         Err(FileError::IsDirectory(_))
     ));
     assert!(matches!(
-        spot("/work/f").rename(&*spot("/work/d"), true),
+        write_target("/work/f").rename(&*write_target("/work/d"), true),
         Err(FileError::Exists(_))
     ));
     assert!(matches!(
-        spot(&format!("/work/{}", "n".repeat(256))).replace(b"", false, Expect::Any),
+        write_target(&format!("/work/{}", "n".repeat(256))).replace(b"", false, Expect::Any),
         Err(FileError::BadPath { .. })
     ));
     assert!(

@@ -129,13 +129,21 @@ async fn tools_do_not_find_what_is_hidden_either() {
             matches!(files.node(Path::new(path), Links::Follow), Err(FileError::NotFound(_))),
             "{path}"
         );
-        let spot = files.spot(Path::new(path), Links::Follow).expect("a spot");
-        assert!(spot.current().expect("looked").is_none(), "{path}");
+        let write_target = files
+            .write_target(Path::new(path), Links::Follow)
+            .expect("a write target");
+        assert!(write_target.current().expect("looked").is_none(), "{path}");
         assert!(
-            matches!(spot.replace(b"x", false, Expect::Any), Err(FileError::Permission(_))),
+            matches!(
+                write_target.replace(b"x", false, Expect::Any),
+                Err(FileError::Permission(_))
+            ),
             "{path}"
         );
-        assert!(matches!(spot.remove(true), Err(FileError::NotFound(_))), "{path}");
+        assert!(
+            matches!(write_target.remove(true), Err(FileError::NotFound(_))),
+            "{path}"
+        );
     }
     let exported = memory.export_tar().expect("an archive");
     assert!(!exported.windows(5).any(|bytes| bytes == b"TOKEN"));
@@ -284,9 +292,16 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed_b
         .build()
         .expect("a memory");
     let files = memory.files().await.expect("it has files");
-    let spot = |path: &str| files.spot(Path::new(path), Links::Keep).expect("a spot");
+    let write_target = |path: &str| {
+        files
+            .write_target(Path::new(path), Links::Keep)
+            .expect("a write target")
+    };
     for path in ["/work/sub", "/work/far", "/work/far/a", "/work/far/a/b"] {
-        for done in [spot(path).remove(true), spot(path).rename(&*spot("/work/open"), false)] {
+        for done in [
+            write_target(path).remove(true),
+            write_target(path).rename(&*write_target("/work/open"), false),
+        ] {
             assert!(
                 matches!(&done, Err(FileError::Fixed(fixed)) if fixed == Path::new(path)),
                 "{path}: {done:?}"
@@ -294,10 +309,10 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed_b
         }
     }
     assert_eq!(printed(&memory, "cat sub/open; ls").await, "fine\nfar\nplain\nsub\n");
-    spot("/work/plain")
-        .rename(&*spot("/work/moved"), false)
+    write_target("/work/plain")
+        .rename(&*write_target("/work/moved"), false)
         .expect("hides nothing");
-    spot("/work/moved").remove(true).expect("hides nothing");
+    write_target("/work/moved").remove(true).expect("hides nothing");
 }
 
 #[tokio::test]

@@ -402,7 +402,7 @@ class Hint(_Record):
     """A failure that the environment can explain.
 
     Attributes:
-        kind: ``protected``, ``permissions``, ``read_only``, ``not_shown`` or ``network``.
+        kind: ``protected``, ``permissions``, ``read_only``, ``not_shown``, ``network`` or ``no_space``.
         path: The path that it is about, if it is about one.
         because: Why.
         instead: What to do instead.
@@ -434,7 +434,7 @@ class LimitHit(_Record):
     """A limit that was reached while a command ran.
 
     Attributes:
-        limit: ``memory`` or ``pids``.
+        limit: ``memory``, ``pids`` or ``file_size``.
         bound: The limit: bytes, or processes and threads.
         peak: The most that all processes had together, where it is known.
         times: How often it was reached; ``None`` if nobody counts.

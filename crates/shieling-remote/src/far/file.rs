@@ -2,44 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shieling::environment::{Content, Entry, FileError, Files, Node, Spot};
-use tokio::sync::OwnedSemaphorePermit;
+use shieling::environment::{Content, Entry, FileError, Files, Node, WriteTarget};
 
-use super::{Far, Shell};
+use super::calls::{Far, Gathered, MOST_CONTENT, Thing};
 use crate::fault::FileFault;
-use crate::message::{FILE_PIECE, FileOrder, Put, Said, WireMeta, WirePath, links};
+use crate::message::{FILE_PIECE, FileOrder, Put, Said, WireMeta, links};
+use crate::wire_path::WirePath;
 
-/// How many bytes of contents that are to be written may be held at once.
-pub(super) const MOST_CONTENT: usize = 256 * 1024 * 1024;
 /// How many entries of a directory are told at once, by the bytes of their names.
 const LISTED: usize = 256 * 1024;
-
-/// What a call has made, and what its number stands for.
-#[derive(Clone)]
-pub(super) enum Thing {
-    Shell(Shell),
-    Node(Arc<dyn Node>),
-    Spot(Arc<Mutex<Box<dyn Spot>>>),
-    Open(Arc<Mutex<Box<dyn Content>>>),
-    Listing(Arc<Mutex<std::iter::Peekable<std::vec::IntoIter<Entry>>>>),
-    Content(Arc<Mutex<Gathered>>),
-}
-
-impl Thing {
-    pub(super) fn shell(&self) -> Option<Shell> {
-        match self {
-            Self::Shell(shell) => Some(Arc::clone(shell)),
-            _ => None,
-        }
-    }
-}
-
-/// A content that arrives in pieces.
-pub(super) struct Gathered {
-    bytes: Vec<u8>,
-    length: usize,
-    _room: OwnedSemaphorePermit,
-}
 
 /// What was done: what is said of it with which bytes, and what is kept under the call's number.
 type Answer = Result<(Said, Vec<u8>, Option<Thing>), FileError>;
@@ -65,7 +36,7 @@ impl Far {
     /// Does something with files and answers. Says whether something is kept under the call's number.
     pub(super) async fn file(self: &Arc<Self>, call: u32, order: FileOrder, bytes: Vec<u8>) -> bool {
         let files = match order {
-            FileOrder::Node { .. } | FileOrder::Spot { .. } => match self.environment.files().await {
+            FileOrder::Node { .. } | FileOrder::WriteTarget { .. } => match self.environment.files().await {
                 Ok(files) => Some(files),
                 Err(error) => {
                     let why = FileFault::Unsupported(error.to_string());
@@ -120,9 +91,9 @@ impl Far {
         .ok_or(UNKNOWN)
     }
 
-    fn spot(&self, call: u32) -> Result<Arc<Mutex<Box<dyn Spot>>>, FileError> {
+    fn write_target(&self, call: u32) -> Result<Arc<Mutex<Box<dyn WriteTarget>>>, FileError> {
         self.thing(call, |thing| match thing {
-            Thing::Spot(spot) => Some(Arc::clone(spot)),
+            Thing::WriteTarget(write_target) => Some(Arc::clone(write_target)),
             _ => None,
         })
         .ok_or(UNKNOWN)
@@ -142,14 +113,18 @@ impl Far {
                 let files = files.ok_or(UNKNOWN)?;
                 node(files.node(&path.path(), links(keep))?)
             }
-            FileOrder::Spot { path, keep } => {
+            FileOrder::WriteTarget { path, keep } => {
                 let files = files.ok_or(UNKNOWN)?;
-                let spot = files.spot(&path.path(), links(keep))?;
-                let said = Said::Node(WirePath::of(spot.path()));
-                Ok((said, Vec::new(), Some(Thing::Spot(Arc::new(Mutex::new(spot))))))
+                let write_target = files.write_target(&path.path(), links(keep))?;
+                let said = Said::Node(WirePath::of(write_target.path()));
+                Ok((
+                    said,
+                    Vec::new(),
+                    Some(Thing::WriteTarget(Arc::new(Mutex::new(write_target)))),
+                ))
             }
             FileOrder::Child { of, name } => node(self.node(of)?.child(&name.os())?),
-            FileOrder::Current { spot } => match locked(&*self.spot(spot)?).current()? {
+            FileOrder::Current { write_target } => match locked(&*self.write_target(write_target)?).current()? {
                 Some(found) => node(found),
                 None => said(Said::Done),
             },
@@ -191,13 +166,13 @@ impl Far {
             }
             FileOrder::Content { length } => self.room_for(length),
             FileOrder::Put {
-                spot,
+                write_target,
                 content,
                 how,
                 expect,
             } => {
-                let spot = self.spot(spot)?;
-                let spot = locked(&spot);
+                let write_target = self.write_target(write_target)?;
+                let write_target = locked(&write_target);
                 let gathered = match content {
                     None => None,
                     Some(content) => Some(
@@ -216,27 +191,34 @@ impl Far {
                     Some(gathered) => &gathered.bytes,
                 };
                 match how {
-                    Put::Replace { executable } => spot.replace(content, executable, expect.expect())?,
-                    Put::Restore(was) => spot.restore(content, &was.meta(), expect.expect())?,
+                    Put::Replace { executable } => write_target.replace(content, executable, expect.expect())?,
+                    Put::Restore(was) => write_target.restore(content, &was.meta(), expect.expect())?,
                 }
                 said(Said::Done)
             }
-            FileOrder::SetMode { spot, mode } => {
-                locked(&*self.spot(spot)?).set_mode(mode)?;
+            FileOrder::SetMode { write_target, mode } => {
+                locked(&*self.write_target(write_target)?).set_mode(mode)?;
                 said(Said::Done)
             }
-            FileOrder::Remove { spot, recursive } => {
-                locked(&*self.spot(spot)?).remove(recursive)?;
+            FileOrder::Remove {
+                write_target,
+                recursive,
+            } => {
+                locked(&*self.write_target(write_target)?).remove(recursive)?;
                 said(Said::Done)
             }
-            FileOrder::Rename { spot, to, replace } => {
-                let (from, onto) = (self.spot(spot)?, self.spot(to)?);
+            FileOrder::Rename {
+                write_target,
+                to,
+                replace,
+            } => {
+                let (from, onto) = (self.write_target(write_target)?, self.write_target(to)?);
                 if Arc::ptr_eq(&from, &onto) {
                     let path = locked(&from).path().to_path_buf();
                     return Err(FileError::Exists(path));
                 }
                 // In one order, so that two that cross do not wait for each other.
-                let (from, onto) = if spot < to {
+                let (from, onto) = if write_target < to {
                     let from = locked(&from);
                     (from, locked(&onto))
                 } else {

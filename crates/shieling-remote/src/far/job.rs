@@ -16,8 +16,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use super::file::Thing;
-use super::{Far, Shell, Standing};
+use super::calls::{Far, Ordered, Shell, Standing, Thing};
 use crate::carry::{Outlet, Spring, Terminal, read_now};
 use crate::flow::{Credit, Inbox};
 use crate::frame::Channel;
@@ -34,12 +33,6 @@ const AFTER_KILL: i32 = 128 + KILL;
 
 /// How often it is looked whether what holds a stream up is who reads it.
 const LOOKING: Duration = Duration::from_millis(20);
-
-/// What is ordered of a job that runs.
-pub(super) enum Ordered {
-    Stop(Duration),
-    Resize(u16, u16),
-}
 
 /// The streams of a job that is about to start.
 pub(super) struct Start {

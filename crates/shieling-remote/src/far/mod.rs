@@ -3,37 +3,32 @@
 //! One handler takes orders in their order and never waits for what they do: each runs as a task of its
 //! own, and all of them end with the link. What a call has made stays under its number until it is forgotten.
 
+mod calls;
 mod file;
 mod job;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use shieling::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover};
 use shieling::enforcement_of;
 use shieling::environment::{EnforceError, Enforced, Enforcement, Environment, Strikes};
-use shieling::outcome::HeldBack;
-use shieling::policy::{Decision, Policy, Verdict};
-use shieling::process::{SessionShell, SpawnError};
-use shieling::request::{Command, Digest};
-use shieling::units::SystemClock;
+use shieling::policy::Policy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::fault::{EnforceFault, ShellFault, SpawnFault};
 use crate::flow::{Credit, Inbox};
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{
-    Description, Order, Said, Surroundings, Told, WireCommand, WireEnforced, WirePath, WireState, WireStreams, pack,
-    unpack,
-};
+use crate::message::{Order, Said, Surroundings, Told, WireEnforced, WireStreams, unpack};
+use crate::wire_path::WirePath;
 
-use self::file::Thing;
-use self::job::{Ordered, Start};
+pub use self::calls::Kills;
+use self::calls::{Call, Far, Looks, MOST_CONTENT, Ordered};
+use self::job::Start;
 
 /// How many calls there may be at once: jobs, shells, handles of files.
 const MOST_CALLS: usize = 16 * 1024;
@@ -41,10 +36,6 @@ const MOST_CALLS: usize = 16 * 1024;
 const MOST_ORDERED: usize = 16 * 1024 * 1024;
 /// How many orders may be worked on at once; what else arrives waits in the stream.
 pub(crate) const MOST_AT_ONCE: usize = 256;
-/// How many looks at what limits have done are kept.
-const MOST_LOOKS: usize = 64;
-/// How much is kept of what was held back, until it is asked for.
-const MOST_HELD_BACK: usize = 4096;
 /// How long an environment may take to give back what it holds.
 const CLOSING: Duration = Duration::from_secs(10);
 
@@ -58,9 +49,6 @@ pub struct Served {
     /// by itself that a command has used up its memory.
     pub kills: Option<Kills>,
 }
-
-/// A count that only goes up.
-pub type Kills = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// Serves an environment of which nothing is told but itself: [`Served::serve`].
 ///
@@ -112,7 +100,7 @@ impl Served {
             described: Mutex::default(),
             bytes: Arc::new(Semaphore::new(MOST_ORDERED)),
             turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
-            contents: Arc::new(Semaphore::new(file::MOST_CONTENT)),
+            contents: Arc::new(Semaphore::new(MOST_CONTENT)),
             looks: Mutex::new(Looks {
                 last: 0,
                 kept: VecDeque::from([Strikes::default()]),
@@ -131,188 +119,6 @@ impl Served {
         // A start that was under way ends what it has started; so does the environment.
         let _ = tokio::time::timeout(CLOSING, far.environment.close()).await;
         why
-    }
-}
-
-/// What all calls share.
-struct Far {
-    environment: Arc<dyn Environment>,
-    surroundings: Surroundings,
-    kills: Option<Kills>,
-    link: Arc<Link>,
-    calls: Mutex<HashMap<u32, Call>>,
-    described: Mutex<Option<Description>>,
-    bytes: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
-    contents: Arc<Semaphore>,
-    looks: Mutex<Looks>,
-}
-
-/// What there is to tell of commands, and is not told yet.
-struct Looks {
-    /// The number of the last one.
-    last: u64,
-    /// The last looks at what limits have done.
-    kept: VecDeque<Strikes>,
-    held_back: Vec<HeldBack>,
-}
-
-impl Looks {
-    /// The look with this number, or the oldest that is kept.
-    fn at(&self, number: u64) -> Strikes {
-        let back = usize::try_from(self.last.saturating_sub(number)).unwrap_or(usize::MAX);
-        let at = self.kept.len().saturating_sub(1).saturating_sub(back);
-        self.kept.get(at).cloned().unwrap_or_default()
-    }
-}
-
-/// What there is of a call.
-#[derive(Default)]
-struct Call {
-    task: Option<AbortHandle>,
-    /// Resolves when the task, and with it the process that it owns, has been dropped.
-    finished: Option<oneshot::Receiver<()>>,
-    orders: Option<mpsc::Sender<Ordered>>,
-    input: Option<Arc<Inbox>>,
-    credits: Option<[Arc<Credit>; 2]>,
-    thing: Option<Thing>,
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
-/// A shell that stays. One text at a time begins in it.
-type Shell = Arc<tokio::sync::Mutex<Standing>>;
-
-struct Standing {
-    shell: Box<dyn SessionShell>,
-    told: (WireState, bool),
-    file_size: Option<shieling::units::ByteCount>,
-}
-
-impl Far {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Call>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What stands under a number. That is no fault of the near side: it may have been forgotten.
-    fn thing<T>(&self, call: u32, of: impl Fn(&Thing) -> Option<T>) -> Option<T> {
-        of(self.lock().get(&call)?.thing.as_ref()?)
-    }
-
-    /// Keeps what a call has made, unless it was forgotten.
-    fn keep(&self, call: u32, thing: Thing) {
-        let mut calls = self.lock();
-        let before = match calls.get_mut(&call) {
-            Some(call) => call.thing.replace(thing),
-            None => Some(thing),
-        };
-        drop(calls);
-        drop(before);
-    }
-
-    /// Answers a call before whatever stands in line.
-    fn say(&self, call: u32, said: &Said, bytes: &[u8]) {
-        match pack(call, said, bytes) {
-            Some(frame) => self.link.urgent(frame),
-            None => self
-                .link
-                .end(LinkError::Violated("an order whose answer is too long".to_owned())),
-        }
-    }
-
-    /// Says what the environment is, if that has changed: what confines commands may be known only once one runs.
-    fn describe(&self) {
-        let looks = self.looks();
-        let (look, held_back) = (looks.last, !looks.held_back.is_empty());
-        drop(looks);
-        let now = Description {
-            look,
-            held_back,
-            ..Description::of(&*self.environment, &self.surroundings)
-        };
-        let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
-        if described.as_ref() != Some(&now) {
-            self.say(0, &Said::Described(Box::new(now.clone())), &[]);
-            *described = Some(now);
-        }
-    }
-
-    fn looks(&self) -> MutexGuard<'_, Looks> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Looks, at the end of a command, whether there is something to tell of it, and says so.
-    fn look(&self) {
-        if !self.environment.tells() {
-            return;
-        }
-        let (strikes, held_back) = (self.environment.strikes(), self.environment.held_back());
-        let mut looks = self.looks();
-        if !looks.kept.back().is_some_and(|last| last.is_same(&strikes)) {
-            looks.last += 1;
-            looks.kept.push_back(strikes);
-            if looks.kept.len() > MOST_LOOKS {
-                looks.kept.pop_front();
-            }
-        }
-        let room = MOST_HELD_BACK.saturating_sub(looks.held_back.len());
-        looks.held_back.extend(held_back.into_iter().take(room));
-        drop(looks);
-        self.describe();
-    }
-
-    /// Whatever was held back of which nobody was told.
-    fn held_back(&self) -> Vec<HeldBack> {
-        let mut held_back = std::mem::take(&mut self.looks().held_back);
-        held_back.extend(self.environment.held_back());
-        held_back
-    }
-
-    /// Takes a command as approved: it was, where the stream comes from.
-    async fn approved(&self, command: Command) -> Result<Approved<Command>, SpawnError> {
-        let verdict = Verdict {
-            decision: Decision::Allow,
-            reasons: Vec::new(),
-            commands: Vec::new(),
-            effects: Vec::new(),
-        };
-        let case = ApprovalContext {
-            verdict: &verdict,
-            policy: Digest::of(b"whoever owns the stream"),
-            environment: self.environment.name(),
-            session: None,
-        };
-        let approvals = Approvals::new(Mode::Never, Arc::new(NoApprover), Arc::new(SystemClock));
-        let approved = approvals.approve(command, &case, |_| Vec::new()).await;
-        approved.map_err(|refused| SpawnError::Environment(Box::new(refused)))
-    }
-
-    async fn received(&self, command: WireCommand) -> Result<Approved<Command>, SpawnError> {
-        let command = command
-            .command()
-            .map_err(|error| SpawnError::Environment(Box::new(error)))?;
-        self.approved(command).await
-    }
-
-    async fn open(&self, call: u32, command: WireCommand) -> Result<(), SpawnError> {
-        let approved = self.received(command).await?;
-        let shell = self.environment.open_shell(&approved).await?;
-        let state = WireState::of(shell.state());
-        let standing = Standing {
-            told: (state.clone(), shell.has_ended()),
-            shell,
-            file_size: approved.request().file_size(),
-        };
-        self.keep(call, Thing::Shell(Arc::new(tokio::sync::Mutex::new(standing))));
-        self.describe();
-        self.say(call, &Said::Opened(state), &[]);
-        Ok(())
     }
 }
 

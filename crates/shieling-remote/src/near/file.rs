@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot};
+use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, WriteTarget};
 
 use super::{Call, Near, PATIENCE, Unanswered, blocking};
-use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, WirePath, pack};
+use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, pack};
+use crate::wire_path::WirePath;
 
 /// How much memory the entries of one directory may take.
 const MOST_LISTED: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };
@@ -77,8 +78,8 @@ impl Files for Remote {
         Ok(Box::new(self.0.node(path, order)?))
     }
 
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
-        let order = FileOrder::Spot {
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError> {
+        let order = FileOrder::WriteTarget {
             path: WirePath::of(path),
             keep: links == Links::Keep,
         };
@@ -209,7 +210,7 @@ impl Content for Handle {
 impl Handle {
     fn put(&self, content: &[u8], how: Put, expect: Expect) -> Result<(), FileError> {
         let order = |content| FileOrder::Put {
-            spot: self.of(),
+            write_target: self.of(),
             content,
             how,
             expect: WireExpect::of(expect),
@@ -262,16 +263,19 @@ impl Near {
     }
 }
 
-impl Spot for Handle {
+impl WriteTarget for Handle {
     fn path(&self) -> &Path {
         &self.path
     }
 
     fn current(&self) -> Result<Option<Box<dyn Node>>, FileError> {
-        match self
-            .near()
-            .file(&self.path, FileOrder::Current { spot: self.of() }, &[])?
-        {
+        match self.near().file(
+            &self.path,
+            FileOrder::Current {
+                write_target: self.of(),
+            },
+            &[],
+        )? {
             (call, Said::Node(path), _) => Ok(Some(Box::new(Self {
                 call,
                 path: path.path(),
@@ -290,25 +294,31 @@ impl Spot for Handle {
     }
 
     fn set_mode(&self, mode: u32) -> Result<(), FileError> {
-        let spot = self.of();
+        let write_target = self.of();
         self.near()
-            .done(&self.path, FileOrder::SetMode { spot, mode })
+            .done(&self.path, FileOrder::SetMode { write_target, mode })
             .map(drop)
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {
-        let spot = self.of();
+        let write_target = self.of();
         self.near()
-            .done(&self.path, FileOrder::Remove { spot, recursive })
+            .done(
+                &self.path,
+                FileOrder::Remove {
+                    write_target,
+                    recursive,
+                },
+            )
             .map(drop)
     }
 
-    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError> {
+    fn rename(&self, to: &dyn WriteTarget, replace: bool) -> Result<(), FileError> {
         let to = to.as_any().downcast_ref::<Self>().ok_or(FileError::Unsupported(
             "a file cannot be moved to the files of another environment",
         ))?;
         let order = FileOrder::Rename {
-            spot: self.of(),
+            write_target: self.of(),
             to: to.of(),
             replace,
         };

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Strikes,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Platform, Strikes,
     WritablePaths,
 };
 use shieling::outcome::{Confinement, HeldBack, Outcome};
@@ -32,7 +32,8 @@ use crate::far::{MOST_AT_ONCE, granted};
 use crate::fault::word;
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, WirePath, pack, unpack};
+use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, pack, unpack};
+use crate::wire_path::WirePath;
 
 use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
@@ -578,11 +579,11 @@ impl Environment for Remote {
         self.known(|known| known.confinement.clone()).unwrap_or_default()
     }
 
-    fn ground(&self) -> Option<Ground> {
-        let (ground, name, surroundings) =
-            self.known(|known| (known.ground.clone(), known.name.clone(), known.surroundings.clone()))?;
-        if let Some((kernel, advice)) = ground {
-            return Some(Ground { kernel, advice });
+    fn platform(&self) -> Option<Platform> {
+        let (platform, name, surroundings) =
+            self.known(|known| (known.platform.clone(), known.name.clone(), known.surroundings.clone()))?;
+        if let Some((kernel, advice)) = platform {
+            return Some(Platform { kernel, advice });
         }
         if self.of_this_host || surroundings.system.is_empty() {
             return None;
@@ -591,7 +592,7 @@ impl Environment for Remote {
             Some(why) => format!("unconfined, since it can have no sandbox: {why}"),
             None => format!("in its environment `{name}`"),
         };
-        Some(Ground {
+        Some(Platform {
             kernel: surroundings.system,
             advice: vec![format!("Commands and files are on another machine, {confined}.")],
         })

@@ -46,8 +46,8 @@ async fn cut_at(seed: u64) {
     let moment = Duration::from_micros(random.below(60_000) as u64);
     let path = root.join("f");
     let writing = tokio::task::spawn_blocking(move || {
-        while let Ok(spot) = files.spot(&path, Links::Follow) {
-            if spot.replace(&after, false, Expect::Any).is_err() {
+        while let Ok(write_target) = files.write_target(&path, Links::Follow) {
+            if write_target.replace(&after, false, Expect::Any).is_err() {
                 return;
             }
         }

@@ -19,8 +19,10 @@ async fn binary_large_and_oddly_named_files_are_read_written_listed_and_moved() 
     for length in [0, 1, 256 * 1024, 256 * 1024 + 1, 20_000_000] {
         let content: Vec<u8> = (0..length).map(|at| (at % 253) as u8).collect();
         let path = root.join(OsStr::from_bytes(b"odd \xff\nname"));
-        let spot = files.spot(&path, Links::Follow).expect("a spot");
-        spot.replace(&content, false, Expect::Any).expect("it is written");
+        let write_target = files.write_target(&path, Links::Follow).expect("a write target");
+        write_target
+            .replace(&content, false, Expect::Any)
+            .expect("it is written");
         assert!(std::fs::read(&path).expect("it is there") == content, "{length}");
         let node = files.node(&path, Links::Follow).expect("it is there");
         assert_eq!(node.path(), path);
@@ -30,11 +32,15 @@ async fn binary_large_and_oddly_named_files_are_read_written_listed_and_moved() 
         assert!(read[..length] == content);
         assert_eq!(open.read_at(length as u64 + 5, &mut read).expect("beyond the end"), 0);
         let before = node.meta().expect("known").stamp;
-        let wrong = spot.replace(b"x", false, Expect::Nothing);
+        let wrong = write_target.replace(b"x", false, Expect::Nothing);
         assert!(matches!(wrong, Err(FileError::Changed(_))), "{wrong:?}");
-        spot.replace(b"x", true, Expect::Stamp(before)).expect("as it was");
-        let moved = files.spot(&root.join("moved"), Links::Follow).expect("a spot");
-        spot.rename(&*moved, true).expect("it is moved");
+        write_target
+            .replace(b"x", true, Expect::Stamp(before))
+            .expect("as it was");
+        let moved = files
+            .write_target(&root.join("moved"), Links::Follow)
+            .expect("a write target");
+        write_target.rename(&*moved, true).expect("it is moved");
         let top = files.node(&root, Links::Follow).expect("a directory");
         let names: Vec<_> = top
             .entries()

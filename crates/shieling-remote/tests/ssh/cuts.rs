@@ -70,8 +70,8 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
     let moment = Duration::from_micros(random.below(80_000) as u64);
     let path = workspace.join("f");
     let writing = tokio::task::spawn_blocking(move || {
-        while let Ok(spot) = files.spot(&path, Links::Follow) {
-            if spot.replace(&after, false, Expect::Any).is_err() {
+        while let Ok(write_target) = files.write_target(&path, Links::Follow) {
+            if write_target.replace(&after, false, Expect::Any).is_err() {
                 return;
             }
         }

@@ -13,7 +13,10 @@ pub(super) fn remedy(unanswered: Option<Unanswered>, environment: &str) -> Strin
             "use a command that the policy allows by itself; or {asked_less}, and with a client that can ask a person (MCP elicitation)"
         ),
         Some(Unanswered::NoWay) => {
-            format!("this client cannot ask a person: use one that has MCP elicitation, or {asked_less}")
+            format!(
+                "this client cannot ask a person: have one wait at `shieling attach` in a terminal, use a client that has \
+                 MCP elicitation, or {asked_less}"
+            )
         }
         Some(Unanswered::Dismissed) => {
             "the person closed the question without an answer: tell them what you need, and try again when they agree"

@@ -17,6 +17,10 @@ use crate::mcp::Reporter;
 use crate::result::{CallResult, Retry};
 use crate::text::{self, CallContext};
 
+/// How long a program on a terminal may be silent before its call returns, if the call names no time: nobody can type
+/// what it waits for before.
+const SILENT: Duration = Duration::from_secs(5);
+
 impl Service {
     pub(super) async fn shell(
         &self,
@@ -134,6 +138,7 @@ fn call(template: &Command, asked: &arguments::Shell) -> Result<JobRequest, Inva
             columns: asked.columns,
         }),
         id: asked.job.as_deref().map(str::parse).transpose()?,
+        background_at_rest: (asked.tty && asked.timeout_ms.is_none()).then_some(SILENT),
         ..JobRequest::new(command)
     })
 }

@@ -254,11 +254,16 @@ pub(super) fn limit_hit(hit: &LimitHit) -> String {
             let limit = hit.bound;
             format!("too many processes: no more could be started at the limit of {limit} processes and threads")
         }
+        LimitedResource::FileSize => {
+            let limit = ByteCount::bytes(hit.bound);
+            format!("file too large: a write failed at the limit of {limit} for each file")
+        }
     };
-    format!(
-        "{what}; do less at once, in smaller parts, or a person can start with `{}`",
-        hit.instead
-    )
+    let less = match hit.limit {
+        LimitedResource::Memory | LimitedResource::Pids => "do less at once, in smaller parts",
+        LimitedResource::FileSize => "write smaller files",
+    };
+    format!("{what}; {less}, or a person can start with `{}`", hit.instead)
 }
 
 fn running(outcome: &Outcome, context: &CallContext) -> String {

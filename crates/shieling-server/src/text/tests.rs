@@ -422,14 +422,29 @@ fn a_limit_that_was_reached_is_told_in_every_voice_and_forges_no_line() {
         killed: Vec::new(),
         instead: "--pids 1024".to_owned(),
     };
+    let large = LimitHit {
+        limit: LimitedResource::FileSize,
+        bound: 3 << 20,
+        instead: "--file-size 6MiB".to_owned(),
+        ..pids.clone()
+    };
     let done = Outcome {
         exit_code: Some(0),
-        limits_hit: vec![hit, pids],
+        limits_hit: vec![hit, pids, large],
         ..of(Status::Exited)
     };
     for dialect in ["default", "codex", "claude", "camel", "pydantic"] {
         let said = outcome(&done, &spoken_by(dialect));
-        for told in ["1 GiB", "java", "(pid 305)", "`--memory 2GiB`", "512", "`--pids 1024`"] {
+        for told in [
+            "1 GiB",
+            "java",
+            "(pid 305)",
+            "`--memory 2GiB`",
+            "512",
+            "`--pids 1024`",
+            "3 MiB",
+            "`--file-size 6MiB`",
+        ] {
             assert!(said.contains(told), "{dialect}: {told}: {said}");
         }
         assert!(!said.contains("\n[fine"), "{dialect}: {said}");

@@ -90,8 +90,8 @@ impl Fake {
     }
 }
 
-fn told() -> shieling::Told {
-    shieling::Told {
+fn told() -> shieling::EnvironmentFacts {
+    shieling::EnvironmentFacts {
         shell: "/bin/bash".into(),
         network: "none".to_owned(),
         hosts: Vec::new(),
@@ -406,7 +406,12 @@ impl Core for Fake {
         Box::pin(async { Ok(AskHumanResponse::Nobody) })
     }
 
-    fn describe<'a>(&'a self, _: &'a Command, _: shieling::Told, _: &'a [ToolName]) -> Later<'a, Description> {
+    fn describe<'a>(
+        &'a self,
+        _: &'a Command,
+        _: shieling::EnvironmentFacts,
+        _: &'a [ToolName],
+    ) -> Later<'a, Description> {
         Box::pin(async { Description::new(basis(), Vec::new(), Vec::new()) })
     }
 

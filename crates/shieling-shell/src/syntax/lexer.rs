@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::error::{MAX_DEPTH, Result, SyntaxError};
 use super::tree::{CompoundList, Document, Range, Word};
-use super::{MAX_DEPTH, Result, SyntaxError};
 
 /// A here-document whose body comes after the present line.
 struct Pending {

@@ -9,26 +9,16 @@
 
 mod command;
 mod condition;
+mod error;
 mod lexer;
 mod pieces;
 pub(crate) mod tree;
 
 pub(crate) use command::is_name;
+pub(crate) use error::Result;
 pub(crate) use pieces::{heredoc_pieces, pieces};
 
 use tree::Program;
-
-/// How deeply texts, groups and expansions may nest.
-const MAX_DEPTH: usize = 120;
-
-/// A text that does not parse, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SyntaxError {
-    /// The byte at which it was noticed.
-    pub(crate) at: usize,
-}
-
-pub(crate) type Result<T> = std::result::Result<T, SyntaxError>;
 
 /// Parses a whole text as bash parses what it is given with `-c`.
 pub(crate) fn parse(text: &str) -> Result<Program> {

@@ -1,6 +1,6 @@
 //! Files as the commands of an environment see them, by handles: what was looked at is what is used.
 //!
-//! A path is resolved once, to a [`Node`] (something that is there) or a [`Spot`] (a name in a
+//! A path is resolved once, to a [`Node`] (something that is there) or a [`WriteTarget`] (a name in a
 //! directory that is there). Whoever has to decide whether it may be touched looks at the handle's own
 //! path, which has no link in it, and then uses the same handle: a link or a rename in between changes
 //! nothing.
@@ -160,7 +160,7 @@ pub trait Content: Send {
 /// directory, and only while it is where it was: once it has been moved, everything here is
 /// [`FileError::Changed`], so that content never lands elsewhere than at the path that was looked at. What is
 /// removed is looked for there before; a directory that is moved while it is emptied is emptied on.
-pub trait Spot: Send {
+pub trait WriteTarget: Send {
     /// Where it is: absolute, with no link in it. What is missing of it is made with the file.
     fn path(&self) -> &Path;
 
@@ -206,18 +206,18 @@ pub trait Spot: Send {
     /// something, of which then nothing is removed, and others.
     fn remove(&self, recursive: bool) -> Result<(), FileError>;
 
-    /// Moves what stands here to another spot of the same files, which must be empty unless
+    /// Moves what stands here to another write target of the same files, which must be empty unless
     /// `replace` (and then no directory).
     ///
     /// # Errors
     /// [`FileError::Exists`], [`FileError::Fixed`] for a directory that hides something, and others.
-    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError>;
+    fn rename(&self, to: &dyn WriteTarget, replace: bool) -> Result<(), FileError>;
 
     /// For [`Self::rename`]: what the files behind it know it by.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-/// What must stand at a spot for it to be replaced.
+/// The state that a write target must be in for a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Anything.
@@ -236,13 +236,12 @@ pub trait Files: Send + Sync {
     /// [`FileError::NotFound`], [`FileError::Outside`], and others.
     fn node(&self, path: &Path, links: Links) -> Result<Box<dyn Node>, FileError>;
 
-    /// Where something would be put that is to stand at a path: links are followed, also one at its
-    /// end that leads to a file (or, [`Links::Keep`], that one itself is meant). Directories may be
-    /// missing.
+    /// Returns the target of a write to a path. Links are followed, including a last one that leads to a file; with
+    /// [`Links::Keep`], the last link itself is the target. Directories may be missing.
     ///
     /// # Errors
     /// [`FileError::Outside`], [`FileError::NotADirectory`] if a file stands in the way, and others.
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError>;
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError>;
 }
 
 /// Why nothing could be done with a file. Paths are those that were asked for, or that a link has led

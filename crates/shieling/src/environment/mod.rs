@@ -23,7 +23,7 @@ use crate::outcome::{Changes, Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
 use crate::request::{Access, Command};
 
-pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
+pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Stamp, WriteTarget};
 pub use local::Local;
 pub use sandbox::{
     ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,
@@ -35,12 +35,12 @@ pub use variables::{VariableError, Variables};
 
 pub use shieling_jail::plan::{Isolation, Limits as JailLimits};
 
-/// What commands stand on that do not run on this host.
+/// The platform of commands that do not run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ground {
-    /// What there is in the place of a kernel, in half a sentence.
+pub struct Platform {
+    /// The kernel, or what takes its place, as part of a sentence.
     pub kernel: String,
-    /// What whoever works there must know of it, one piece of advice each.
+    /// Advice for agents that work on it, one piece each.
     pub advice: Vec<String>,
 }
 
@@ -226,7 +226,7 @@ pub trait Environment: Send + Sync {
     fn confinement(&self) -> Confinement;
 
     /// What stands beneath its commands, where that is not the kernel of this host.
-    fn ground(&self) -> Option<Ground> {
+    fn platform(&self) -> Option<Platform> {
         None
     }
 

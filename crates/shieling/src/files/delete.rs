@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::resolve::{self, WriteTarget};
+use super::resolve::{self, ResolvedTarget};
 use super::{Access, Context, DeleteRequest, FileResponse, FilesError, PlannedChange, info, subtree};
 use crate::environment::{Entry, FileError, Kind, Links};
 
@@ -11,11 +11,15 @@ use crate::environment::{Entry, FileError, Kind, Links};
 /// # Errors
 /// [`FileError::NotEmpty`] for a directory with entries, unless the request is recursive; those of [`subtree::all`].
 pub(crate) fn plan_delete(context: Context<'_>, request: &DeleteRequest) -> Result<PlannedChange, FilesError> {
-    let WriteTarget { spot, current, kind } = resolve::write_target(context, &request.path, Links::Keep)?;
+    let ResolvedTarget {
+        write_target,
+        current,
+        kind,
+    } = resolve::write_target(context, &request.path, Links::Keep)?;
     let Some(node) = current else {
         return Err(resolve::missing(&request.path));
     };
-    let path = spot.path().to_path_buf();
+    let path = write_target.path().to_path_buf();
     if kind == Some(Kind::Directory) && !request.recursive {
         // A directory that only looks empty, because its entries are hidden, is refused below.
         let is_seen = |entry: &Entry| {
@@ -40,8 +44,8 @@ pub(crate) fn plan_delete(context: Context<'_>, request: &DeleteRequest) -> Resu
         cut_at: None,
         directories: subtree::directories(&gone).map(Path::to_path_buf).collect(),
         make: Box::new(move || {
-            subtree::check(spot.as_ref(), gone)?;
-            spot.remove(recursive)?;
+            subtree::check(write_target.as_ref(), gone)?;
+            write_target.remove(recursive)?;
             Ok(FileResponse::Info(info))
         }),
     })

@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 
 use super::diff::{self, Change, Names};
 use super::encoding::Encoding;
-use super::resolve::{self, LoadedFile, WriteTarget};
+use super::resolve::{self, LoadedFile, ResolvedTarget};
 use super::{Access, Context, EditRequest, EditResponse, FileResponse, FilesError, PlannedChange, hash, nearest};
 use crate::environment::{Expect, Links};
 
@@ -35,7 +35,7 @@ const TOLD_LINES: usize = 20;
 /// a refusal by the access check, and errors of the environment.
 pub(crate) fn plan_edit(context: Context<'_>, request: &EditRequest) -> Result<PlannedChange, FilesError> {
     let reached = resolve::write_target(context, &request.path, Links::Follow)?;
-    let path = reached.spot.path().to_path_buf();
+    let path = reached.write_target.path().to_path_buf();
     let node = reached.file()?;
     if request.old.is_empty() {
         return Err(nothing_sought(node.is_some()));
@@ -67,15 +67,15 @@ pub(crate) fn plan_edit(context: Context<'_>, request: &EditRequest) -> Result<P
     drop(content);
     let replacements = found.len() as u64;
     let cache = context.cache.clone();
-    let WriteTarget { spot, .. } = reached;
+    let ResolvedTarget { write_target, .. } = reached;
     Ok(PlannedChange {
         paths: vec![(Access::Write, path.clone())],
         preview: diff.text.clone(),
         cut_at: diff.cut_at(),
         directories: HashSet::new(),
         make: Box::new(move || {
-            spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
-            let hash = hash::written(spot.as_ref(), &edited);
+            write_target.replace(&edited, false, Expect::Stamp(meta.stamp))?;
+            let hash = hash::written(write_target.as_ref(), &edited);
             cache.insert(&hash, &edited);
             Ok(FileResponse::Edit(EditResponse {
                 note: None,

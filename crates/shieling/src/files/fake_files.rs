@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
 use super::{AccessFilter, ContentCache, Context, FileResponse, FilesError, PlannedChange, QueryMeta};
-use crate::environment::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
+use crate::environment::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Stamp, WriteTarget};
 
 /// Generates the byte at an offset of a content that is not stored.
 pub(super) type Made = fn(u64) -> u8;
@@ -368,7 +368,7 @@ impl Content for Handle {
     }
 }
 
-impl Spot for Handle {
+impl WriteTarget for Handle {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -438,7 +438,7 @@ impl Spot for Handle {
         }
     }
 
-    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError> {
+    fn rename(&self, to: &dyn WriteTarget, replace: bool) -> Result<(), FileError> {
         let mut state = self.files.state();
         state.check(to.path())?;
         if !replace && state.things.contains_key(to.path()) {
@@ -484,7 +484,7 @@ impl Files for FakeFiles {
         Ok(Box::new(handle))
     }
 
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError> {
         let mut place = self.resolve(path, links)?;
         if !self.state().things.contains_key(&place) && links == Links::Follow {
             // A dangling link is the file itself.

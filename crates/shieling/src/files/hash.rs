@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::resolve::{self, CHUNK, LoadedFile};
 use super::{Context, FileHash, FilesError, diff};
-use crate::environment::{Content, FileError, Spot, Stamp};
+use crate::environment::{Content, FileError, Stamp, WriteTarget};
 
 /// The largest content whose state is a digest of all bytes, in bytes.
 pub(super) const DIGESTED: u64 = 64 << 20;
@@ -143,9 +143,9 @@ impl LoadedFile {
 /// Returns the state of a file that was just written. It does not fail, since the change is made: if the content is
 /// too large for a digest and the metadata cannot be read any more, the result is a state that no file has, so that a
 /// later request which expects it is told that the file has changed.
-pub(super) fn written(spot: &dyn Spot, content: &[u8]) -> FileHash {
+pub(super) fn written(write_target: &dyn WriteTarget, content: &[u8]) -> FileHash {
     if content.len() as u64 <= DIGESTED {
         return FileHash::of(content);
     }
-    resolve::stamp(spot).map_or_else(|_| FileHash::lost(content), FileHash::of_stamp)
+    resolve::stamp(write_target).map_or_else(|_| FileHash::lost(content), FileHash::of_stamp)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::resolve::{self, WriteTarget};
+use super::resolve::{self, ResolvedTarget};
 use super::{Access, Context, FileInfo, FileResponse, FilesError, MoveRequest, PlannedChange, info, subtree};
 use crate::environment::{FileError, Kind, Links};
 
@@ -13,8 +13,8 @@ use crate::environment::{FileError, Kind, Links};
 /// onto or into itself; those of [`subtree::all`]; and a refusal by the access check, since a file may be readable at
 /// its new path.
 pub(crate) fn plan_move(context: Context<'_>, request: &MoveRequest) -> Result<PlannedChange, FilesError> {
-    let WriteTarget {
-        spot: from,
+    let ResolvedTarget {
+        write_target: from,
         current,
         kind,
     } = resolve::write_target(context, &request.from, Links::Keep)?;
@@ -29,12 +29,12 @@ pub(crate) fn plan_move(context: Context<'_>, request: &MoveRequest) -> Result<P
         .node(&there, Links::Follow)
         .is_ok_and(|node| is_directory(&*node))
         && let Some(name) = from.path().file_name()
-        && !to.as_ref().is_ok_and(|to| to.spot.path() == from.path())
+        && !to.as_ref().is_ok_and(|to| to.write_target.path() == from.path())
     {
         to = resolve::write_target(context, &request.to.join(name), Links::Keep);
     }
     let to = to?;
-    let (was, target) = (from.path().to_path_buf(), to.spot.path().to_path_buf());
+    let (was, target) = (from.path().to_path_buf(), to.write_target.path().to_path_buf());
     let nonsense = |why: &str| {
         Err(FilesError::Argument {
             argument: "to",
@@ -86,9 +86,9 @@ pub(crate) fn plan_move(context: Context<'_>, request: &MoveRequest) -> Result<P
         make: Box::new(move || {
             subtree::check(from.as_ref(), gone)?;
             if let Some(replaced) = replaced {
-                resolve::check(to.spot.as_ref(), replaced)?;
+                resolve::check(to.write_target.as_ref(), replaced)?;
             }
-            from.rename(to.spot.as_ref(), replaced.is_some())?;
+            from.rename(to.write_target.as_ref(), replaced.is_some())?;
             Ok(FileResponse::Info(info))
         }),
     })

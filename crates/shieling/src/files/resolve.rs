@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
-use crate::environment::{FileError, Kind, Links, Meta, Node, Spot, Stamp};
+use crate::environment::{FileError, Kind, Links, Meta, Node, Stamp, WriteTarget};
 
 /// The size of one read, in bytes.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -61,7 +61,7 @@ impl Context<'_> {
 ///
 /// # Errors
 /// Those of [`Context::reach`].
-pub(super) fn write_target(context: Context<'_>, asked: &Path, links: Links) -> Result<WriteTarget, FilesError> {
+pub(super) fn write_target(context: Context<'_>, asked: &Path, links: Links) -> Result<ResolvedTarget, FilesError> {
     let path = bounded(context.absolute(asked))?;
     if let Ok(named) = context.files.node(&path, Links::Keep) {
         let kind = named.meta()?.kind;
@@ -71,39 +71,43 @@ pub(super) fn write_target(context: Context<'_>, asked: &Path, links: Links) -> 
             return Err(FileError::IsDirectory(asked.to_path_buf()).into());
         }
     }
-    let spot = context
+    let write_target = context
         .files
-        .spot(&path, links)
+        .write_target(&path, links)
         .map_err(|error| conceal_hidden(context, asked, error))?;
-    let current = spot.current()?;
+    let current = write_target.current()?;
     let kind = current
         .as_ref()
         .map(|node| node.meta())
         .transpose()?
         .map(|meta| meta.kind);
-    if context.access.hides(spot.path(), kind == Some(Kind::Directory)) {
+    if context.access.hides(write_target.path(), kind == Some(Kind::Directory)) {
         return Err(missing(asked));
     }
-    Ok(WriteTarget { spot, current, kind })
+    Ok(ResolvedTarget {
+        write_target,
+        current,
+        kind,
+    })
 }
 
 /// A path to write to, and the file that is there now.
-pub(super) struct WriteTarget {
+pub(super) struct ResolvedTarget {
     /// The name in its directory.
-    pub(super) spot: Box<dyn Spot>,
+    pub(super) write_target: Box<dyn WriteTarget>,
     /// The file of this name, if it exists.
     pub(super) current: Option<Box<dyn Node>>,
     /// The type of that file.
     pub(super) kind: Option<Kind>,
 }
 
-impl WriteTarget {
+impl ResolvedTarget {
     /// Returns the regular file, or `None` if nothing exists.
     ///
     /// # Errors
     /// If it is not a regular file. A link is a dangling one, since others were followed.
     pub(super) fn file(&self) -> Result<Option<&dyn Node>, FilesError> {
-        let path = self.spot.path().to_path_buf();
+        let path = self.write_target.path().to_path_buf();
         match self.kind {
             None => Ok(None),
             Some(Kind::File) => Ok(self.current.as_deref()),
@@ -121,10 +125,10 @@ impl WriteTarget {
 ///
 /// # Errors
 /// [`FileError::Changed`] if it no longer exists.
-pub(super) fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
-    match spot.current()? {
+pub(super) fn stamp(write_target: &dyn WriteTarget) -> Result<Stamp, FileError> {
+    match write_target.current()? {
         Some(node) => Ok(node.meta()?.stamp),
-        None => Err(FileError::Changed(spot.path().to_path_buf())),
+        None => Err(FileError::Changed(write_target.path().to_path_buf())),
     }
 }
 
@@ -132,11 +136,11 @@ pub(super) fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
 ///
 /// # Errors
 /// [`FileError::Changed`] if it is not.
-pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
-    if stamp(spot)? == expected {
+pub(super) fn check(write_target: &dyn WriteTarget, expected: Stamp) -> Result<(), FileError> {
+    if stamp(write_target)? == expected {
         Ok(())
     } else {
-        Err(FileError::Changed(spot.path().to_path_buf()))
+        Err(FileError::Changed(write_target.path().to_path_buf()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
-use crate::environment::{Entry, FileError, Kind, Meta, Node, Spot};
+use crate::environment::{Entry, FileError, Kind, Meta, Node, WriteTarget};
 
 /// The largest number of entries, each of which is judged.
 const MOST: u64 = 100_000;
@@ -49,9 +49,9 @@ pub(super) fn list(context: Context<'_>, node: &dyn Node, done: &'static str) ->
 ///
 /// # Errors
 /// [`FileError::Changed`] if it is not.
-pub(super) fn check(spot: &dyn Spot, mut expected: Subtree) -> Result<(), FileError> {
-    let changed = || FileError::Changed(spot.path().to_path_buf());
-    let node = spot.current()?.ok_or_else(changed)?;
+pub(super) fn check(write_target: &dyn WriteTarget, mut expected: Subtree) -> Result<(), FileError> {
+    let changed = || FileError::Changed(write_target.path().to_path_buf());
+    let node = write_target.current()?.ok_or_else(changed)?;
     // Hidden entries were refused before, so one that exists now is a difference. An entry that cannot be read may be
     // one.
     let mut now = walk(&*node, "looked at", |_, _| false).map_err(|_| changed())?;

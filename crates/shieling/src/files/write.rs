@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::diff::{self, Diff, Names};
 use super::hash;
-use super::resolve::{self, WriteTarget};
+use super::resolve::{self, ResolvedTarget};
 use super::{Access, Context, FileResponse, FilesError, PlannedChange, WriteRequest, WriteResponse};
 use crate::environment::{Expect, FileError, Links};
 use crate::request::Digest;
@@ -23,7 +23,7 @@ pub(crate) fn plan_write(context: Context<'_>, request: &WriteRequest) -> Result
         FilesError::File(FileError::IsDirectory(path)) if request.create_only => FileError::Exists(path).into(),
         error => error,
     })?;
-    let path = reached.spot.path().to_path_buf();
+    let path = reached.write_target.path().to_path_buf();
     if request.create_only && reached.current.is_some() {
         return Err(FileError::Exists(path).into());
     }
@@ -74,15 +74,15 @@ pub(crate) fn plan_write(context: Context<'_>, request: &WriteRequest) -> Result
         }
     };
     let (content, cache, created) = (request.content.clone(), context.cache.clone(), held.is_none());
-    let WriteTarget { spot, .. } = reached;
+    let ResolvedTarget { write_target, .. } = reached;
     Ok(PlannedChange {
         paths: vec![(Access::Write, path.clone())],
         preview,
         cut_at,
         directories: HashSet::new(),
         make: Box::new(move || {
-            spot.replace(&content, false, expect)?;
-            let hash = hash::written(spot.as_ref(), &content);
+            write_target.replace(&content, false, expect)?;
+            let hash = hash::written(write_target.as_ref(), &content);
             cache.insert(&hash, &content);
             let size = content.len() as u64;
             Ok(FileResponse::Write(WriteResponse {

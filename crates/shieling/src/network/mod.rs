@@ -12,7 +12,7 @@ mod sockets;
 
 pub use access::NetworkAccess;
 pub(crate) use outlet::{Look, Outlet};
-pub(crate) use redacted::{RedactedShell, process as redacted};
+pub(crate) use redacted::{RedactedShell, on_terminal, process as redacted};
 pub(crate) use report::{failure, summary};
 pub use shieling_gateway::{
     Answer, Asker, Attempt, BoxFuture, Connection, DEFAULT_PORTS, Decision, Denied, End, Host, HostName, HostRule,

@@ -158,6 +158,21 @@ impl Outlet {
         })
     }
 
+    /// The ports from 1024 on at which the jail listens over TCP for hosts that rules name.
+    pub(crate) fn held_ports(&self) -> Vec<u16> {
+        let tcp = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| endpoint.protocol == Protocol::Tcp);
+        let mut ports: Vec<u16> = tcp
+            .map(|endpoint| endpoint.address.port())
+            .filter(|port| *port >= 1024)
+            .collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
     /// Whether no jail was made for it yet.
     pub(crate) fn is_fresh(&self) -> bool {
         !self.taken.load(Ordering::Acquire)

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use shieling_gateway::{RedactStream, Redactor};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::process::{OpenStreams, Process, SessionShell, ShellError, Starting, State};
+use crate::process::{OpenStreams, Process, SessionShell, ShellError, Starting, State, TerminalFilter};
 
 /// The size of one read.
 const READ: usize = 16 * 1024;
@@ -32,6 +32,21 @@ pub(crate) fn process(process: Process, redactor: &Redactor) -> io::Result<Proce
     match input {
         Some(input) => redacted.with_input_pipe(input.into_nonblocking_fd()?),
         None => Ok(redacted),
+    }
+}
+
+/// A process whose output is on a terminal, without secrets there.
+pub(crate) fn on_terminal(process: Process, redactor: &Redactor) -> Process {
+    process.with_terminal_filter(Box::new(redactor.terminal_stream()))
+}
+
+impl TerminalFilter for RedactStream {
+    fn push(&mut self, part: &[u8]) -> Vec<u8> {
+        Self::push(self, part)
+    }
+
+    fn finish(&mut self) -> Vec<u8> {
+        Self::finish(self)
     }
 }
 

@@ -79,7 +79,8 @@ impl Hosts {
     }
 }
 
-#[cfg(all(test, feature = "gateway"))]
+#[cfg(test)]
+#[cfg(feature = "gateway")]
 mod tests {
     use super::super::RuleFile;
 

@@ -23,6 +23,7 @@
 
 mod changes;
 mod connects;
+mod entry;
 mod facts;
 mod file;
 mod meaning;
@@ -37,6 +38,8 @@ use sha2::{Digest as _, Sha256};
 
 #[cfg(feature = "gateway")]
 pub use connects::ConnectRule;
+pub use entry::EntryError;
+use entry::tokens;
 pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
@@ -48,9 +51,7 @@ use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
 pub(crate) use shieling_shell::{Atom, Base, HOME, Left, Pick, PickKind, Splits, Walk};
-use shieling_shell::{
-    Deed, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Via, Word, escaped, program,
-};
+use shieling_shell::{Deed, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Word, escaped, program};
 
 /// One part of a policy.
 #[derive(Debug, Clone)]
@@ -134,16 +135,6 @@ fn tree(word: &Word) -> Option<InPartsOf> {
     })
 }
 
-/// An entry of an allow or deny list that names no command.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{entry}` names no command: {because}")]
-pub struct EntryError {
-    /// The entry.
-    pub entry: String,
-    /// What is wrong with it.
-    pub because: &'static str,
-}
-
 impl Policy {
     /// The policy that allows every text that can be read.
     pub fn open() -> Self {
@@ -202,7 +193,15 @@ impl Policy {
     /// # Errors
     /// [`UnknownPreset`], which lists the known ones.
     pub fn with_preset(self, name: &str) -> Result<Self, UnknownPreset> {
-        preset::add(self, name)
+        match name {
+            "open" => Ok(self),
+            "readonly" => Ok(self.with_readonly()),
+            "gaia" => self
+                .with_readonly()
+                .with_allow(preset::GAIA)
+                .map_err(|_| UnknownPreset(name.to_owned())),
+            other => Err(UnknownPreset(other.to_owned())),
+        }
     }
 
     /// The policy, and the rules of a file.
@@ -539,43 +538,6 @@ fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
         object: named(&effect.object),
         span: effect.span,
     })
-}
-
-/// The words of each entry of a list.
-fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> {
-    entries
-        .iter()
-        .map(|entry| {
-            let entry = entry.as_ref();
-            let error = |because| EntryError {
-                entry: entry.to_owned(),
-                because,
-            };
-            let reading = shieling_shell::read(entry).map_err(|_| error("it cannot be read as one command"))?;
-            if reading.commands.len() > 1 || entry.contains(['$', '`', '(', '<', '>']) {
-                return Err(error("it is more than the words of one command"));
-            }
-            let words: Vec<String> = match reading.commands.as_slice() {
-                _ if entry.trim().is_empty() => return Err(error("it is empty")),
-                [] => return Err(error("there is no command in it")),
-                [first, ..] => first
-                    .argv
-                    .iter()
-                    .map(|word| word.known().map(String::from))
-                    .collect::<Option<_>>()
-                    .ok_or(error("not all of it is plain words"))?,
-            };
-            if reading
-                .effects
-                .iter()
-                .any(|effect| matches!(effect.via, Via::Redirection | Via::Assignment))
-                || entry.contains([';', '|', '&', '\n'])
-            {
-                return Err(error("it is more than the words of one command"));
-            }
-            Ok(words)
-        })
-        .collect()
 }
 
 /// What a reading calls something, for people: the home, which a reading does not know, is `~`.

@@ -1,7 +1,5 @@
 //! Policies that come with the product.
 
-use super::Policy;
-
 /// The names of the presets, with one line about each.
 pub const PRESETS: &[(&str, &str)] = &[
     ("open", "everything that can be read is allowed"),
@@ -84,16 +82,4 @@ pub fn preset_settings(name: &str) -> Option<String> {
         _ => {}
     }
     Some(text)
-}
-
-pub(super) fn add(policy: Policy, name: &str) -> Result<Policy, UnknownPreset> {
-    match name {
-        "open" => Ok(policy),
-        "readonly" => Ok(policy.with_readonly()),
-        "gaia" => policy
-            .with_readonly()
-            .with_allow(GAIA)
-            .map_err(|_| UnknownPreset(name.to_owned())),
-        other => Err(UnknownPreset(other.to_owned())),
-    }
 }

@@ -231,7 +231,7 @@ impl RuleFile {
                 None => Vec::new(),
                 Some(list) => {
                     let at = list.span();
-                    super::tokens(&list.into_inner().0)
+                    super::entry::tokens(&list.into_inner().0)
                         .map_err(|fault| error(at, fault.to_string()))?
                         .into_iter()
                         .map(deny::Entry::new)

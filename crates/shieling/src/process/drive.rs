@@ -20,12 +20,12 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
-use super::run::{End, Finished, Limits};
-use super::{Ended, Event, Job, MainEnd};
+use super::event::{Ended, Event, MainEnd};
+use super::finished::{End, Finished, Limits};
+use super::handle::{Job, STOP_MARGIN};
+use super::streams::DRAIN;
 use crate::output::{Capture, Captured, Stream, Tee};
 
-/// What the kernel may take to end a tree, beyond the grace, before it is called lost.
-pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
 /// After its main process ended, the rest of a job may go on as long as it writes something at
 /// least this often: the last stage of a process substitution, say.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
@@ -33,8 +33,6 @@ pub(crate) const QUIET: Duration = Duration::from_millis(20);
 pub(crate) const LINGER: Duration = Duration::from_millis(200);
 /// Between SIGTERM and SIGKILL for what was left behind.
 pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
-/// How long a pipe is read on once every process of its command is gone: only somebody outside can keep it open.
-pub const DRAIN: Duration = Duration::from_millis(100);
 /// The size of one read.
 pub(crate) const READ: usize = 256 * 1024;
 /// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all
@@ -45,12 +43,12 @@ pub const LARGE_PIPE: usize = 1024 * 1024;
 /// Reads in a row before timers get their turn.
 pub(crate) const BURST: usize = 8;
 
-/// What whoever has a job driven for them wants of it.
+/// What the caller of a job wishes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wishes {
-    /// That its output is drained from here on.
+    /// Drain its output from now on.
     pub(super) drained: bool,
-    /// That it is ended.
+    /// End the job.
     pub(super) stop: Option<Stop>,
 }
 
@@ -63,8 +61,8 @@ pub(super) struct Stop {
     pub(super) grace: Duration,
 }
 
-/// Whoever has a job driven for them: what they want, and who tells them of its main process.
-pub(super) struct Attended {
+/// The channels between a driver and the caller of its job: the caller's wishes, and the end of the main process.
+pub(super) struct CallerControl {
     pub(super) wishes: watch::Receiver<Wishes>,
     pub(super) main: watch::Sender<Option<MainEnd>>,
 }
@@ -84,7 +82,7 @@ pub(super) struct Drive<'a, 'b> {
     limits: &'a Limits,
     capture: Capture,
     tee: Option<&'b mut dyn Tee>,
-    attended: Option<Attended>,
+    caller: Option<CallerControl>,
     /// Whether the output is drained.
     drains: bool,
     buffer: Vec<u8>,
@@ -122,7 +120,7 @@ impl<'a, 'b> Drive<'a, 'b> {
             limits,
             capture,
             tee,
-            attended: None,
+            caller: None,
             drains: true,
             buffer: Vec::new(),
             open: [true, true],
@@ -135,9 +133,9 @@ impl<'a, 'b> Drive<'a, 'b> {
     }
 
     /// For somebody who reads the pipes until they wish that they are drained.
-    pub(super) fn attended(mut self, by: Attended) -> Self {
+    pub(super) fn caller(mut self, by: CallerControl) -> Self {
         self.drains = by.wishes.borrow().drained;
-        self.attended = Some(by);
+        self.caller = Some(by);
         self
     }
 
@@ -158,7 +156,7 @@ impl<'a, 'b> Drive<'a, 'b> {
                 biased;
                 event = self.job.event() => Wake::Event(event),
                 () = &mut timer => Wake::Timer,
-                wishes = wished(&mut self.attended), if self.attended.is_some() => Wake::Wished(wishes),
+                wishes = wished(&mut self.caller), if self.caller.is_some() => Wake::Wished(wishes),
                 ready = readable(self.pipes, &self.tee, Stream::Stdout), if self.drains && self.open[0] => {
                     Wake::Output(Stream::Stdout, ready.is_ok())
                 }
@@ -170,8 +168,8 @@ impl<'a, 'b> Drive<'a, 'b> {
             let next = match wake {
                 Wake::Event(Event::MainEnded(end, _)) => {
                     self.main_ended = Some(now);
-                    if let Some(attended) = &self.attended {
-                        attended.main.send_replace(Some(end));
+                    if let Some(caller) = &self.caller {
+                        caller.main.send_replace(Some(end));
                     }
                     self.linger(now)
                 }
@@ -241,7 +239,7 @@ impl<'a, 'b> Drive<'a, 'b> {
     /// Until it is wished that what is left in the pipes is drained.
     pub(super) async fn until_drained(&mut self) {
         while !self.drains {
-            self.drains = wished(&mut self.attended).await.drained;
+            self.drains = wished(&mut self.caller).await.drained;
         }
     }
 
@@ -358,11 +356,11 @@ async fn readable(pipes: &[pipe::Receiver; 2], tee: &Option<&mut dyn Tee>, strea
 }
 
 /// The next wishes. Pending for ever once nobody can wish any more.
-async fn wished(attended: &mut Option<Attended>) -> Wishes {
-    if let Some(attended) = attended
-        && attended.wishes.changed().await.is_ok()
+async fn wished(caller: &mut Option<CallerControl>) -> Wishes {
+    if let Some(caller) = caller
+        && caller.wishes.changed().await.is_ok()
     {
-        return *attended.wishes.borrow_and_update();
+        return *caller.wishes.borrow_and_update();
     }
     std::future::pending().await
 }

@@ -13,17 +13,20 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use shieling_jail::message::{
-    self, Answer, GONE, LAST, LISTEN, LONGEST_ANSWER, Numbered, NumberedEndpoints, Ready, Refusal, SOCKETS,
-    SOCKETS_MOST, START, UPDATE, Update, Updated,
+    self, Answer, GONE, LAST, LISTEN, LONGEST_ANSWER, Numbered, NumberedEndpoints, Ready, SOCKETS, SOCKETS_MOST, START,
+    UPDATE, Update, Updated,
 };
 use shieling_jail::plan::{Endpoint, Isolation, Request};
 use tokio::io::unix::AsyncFd;
 
 use super::counts::Counts;
+use super::error::{JailError, SpawnError};
+use super::handle::Process;
 use super::job::{self, Pipes, Supervised};
 use super::memory::{self, above_standard};
+use super::plan::{Plan, Streams};
 use super::shell::{self, Shell};
-use super::{Plan, Process, SpawnError, Streams, socket, sys, zygote};
+use super::{pipes, socket, sys, zygote};
 
 /// How long it may take to build a jail before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,33 +92,6 @@ struct Updates {
     socket: AsyncFd<OwnedFd>,
     /// The number of the last one.
     sent: u64,
-}
-
-/// Why there is no jail. Nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JailError {
-    /// It could not do what its plan says.
-    #[error("{}", told(.0))]
-    Refused(Refusal),
-    /// Its program could not be started.
-    #[error("the sandbox's program cannot be started: {what}")]
-    Program {
-        /// What failed.
-        what: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Its program went, or was ended, before it answered.
-    #[error("the sandbox's program ended before it could say whether it can do what it should")]
-    Silent,
-}
-
-fn told(refusal: &Refusal) -> String {
-    match refusal.errno {
-        0 => refusal.doing.clone(),
-        errno => format!("{}: {}", refusal.doing, Errno::from_raw_os_error(errno)),
-    }
 }
 
 impl Jail {
@@ -265,8 +241,8 @@ impl Jail {
     /// Dropping the future kills what may have been started.
     pub async fn spawn_shell(&self, plan: Plan) -> Result<Shell, SpawnError> {
         let plan = plan.of_a_shell();
-        let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
-        let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
+        let (stdout_read, stdout) = pipes::pipe().map_err(failed("making a pipe"))?;
+        let (stderr_read, stderr) = pipes::pipe().map_err(failed("making a pipe"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making a session's socket"))?;
         let (order, way) = Order::new(&plan, [theirs, stdout, stderr], false)?;
         self.send(Next::Others, &order, &plan).await?;
@@ -456,9 +432,7 @@ impl Ordered {
                 }
                 let counts = Arc::new(Counts::new(&ready, given));
                 let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
-                let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
-                    .map_err(io::Error::from)
-                    .map_err(failed("watching it"))?;
+                let keeper = pinned(keeper).map_err(failed("watching it"))?;
                 Ok(Jail {
                     control,
                     updates: tokio::sync::Mutex::new(Updates {
@@ -489,7 +463,7 @@ impl fmt::Debug for Ordered {
 impl Order {
     /// Of a command with these streams.
     fn of(plan: &Plan, streams: Streams, next: Next) -> Result<(Self, Sent), SpawnError> {
-        let pipe = || job::pipe().map_err(failed("making a pipe"));
+        let pipe = || pipes::pipe().map_err(failed("making a pipe"));
         let (stdout_read, stdout) = pipe()?;
         let (stderr_read, stderr) = pipe()?;
         let mut input = None;
@@ -503,7 +477,7 @@ impl Order {
                 ([stdin, stdout, stderr], false)
             }
             Streams::Input => {
-                let (read, write) = job::input().map_err(failed("making a pipe"))?;
+                let (read, write) = pipes::input().map_err(failed("making a pipe"))?;
                 input = Some(write);
                 ([read, stdout, stderr], false)
             }
@@ -624,6 +598,17 @@ async fn hear(control: &AsyncFd<OwnedFd>) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     }
 }
 
+/// A descriptor that becomes readable when the keeper ends.
+///
+/// The keeper may have ended between its answer and this call. A command that was ordered with the jail has then begun:
+/// the jail has ended, which an error would call not started.
+fn pinned(keeper: Pid) -> io::Result<OwnedFd> {
+    match rustix::process::pidfd_open(keeper, PidfdFlags::empty()) {
+        Err(Errno::SRCH) => Ok(rustix::event::eventfd(1, rustix::event::EventfdFlags::CLOEXEC)?),
+        pinned => Ok(pinned?),
+    }
+}
+
 fn failed(what: &'static str) -> impl Fn(io::Error) -> SpawnError {
     move |source| SpawnError::Supervisor { what, source }
 }
@@ -639,4 +624,49 @@ fn null() -> io::Result<OwnedFd> {
         rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
         rustix::fs::Mode::empty(),
     )?)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests read what a command wrote, and /proc")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The parent of a process, and its state; nothing if it is gone.
+    fn parent_and_state(pid: i32) -> Option<(i32, char)> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ');
+        let state = fields.next()?.chars().next()?;
+        Some((fields.next()?.parse().ok()?, state))
+    }
+
+    #[tokio::test]
+    async fn a_keeper_that_ended_before_its_answer_was_read_leaves_an_ended_jail_and_no_failed_start() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let began = directory.path().join("began");
+        let text = format!("echo $PPID > {0}.new; mv {0}.new {0}; exec sleep 1000", began.display());
+        let plan = Plan::new("/bin/bash", ["bash", "-c", &text], directory.path())
+            .with_variables([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
+        let ordered = Jail::order_on_this_host(false).expect("it is ordered");
+        let sent = ordered.send(Next::Others, &plan, Streams::Output).expect("it is sent");
+        while !began.exists() {
+            tokio::task::yield_now().await;
+        }
+        let supervisor = fs::read_to_string(&began).expect("written").trim().parse();
+        let (keeper, _) = parent_and_state(supervisor.expect("a number")).expect("it runs");
+        let pid = Pid::from_raw(keeper).expect("a process");
+        rustix::process::kill_process(pid, Signal::KILL).expect("it is ours");
+        while parent_and_state(keeper).is_some() {
+            tokio::task::yield_now().await;
+        }
+        let jail = ordered.ready().await.expect("it has answered before it ended");
+        assert!(!jail.is_alive());
+        // It had begun: whether its end is seen or lost, it is not told as a failed start.
+        let started = jail.join(&plan, sent).await;
+        assert!(matches!(started, Ok(_) | Err(SpawnError::Lost { .. })), "{started:?}");
+        drop(started);
+        assert!(jail.close().await, "nothing is left to wait for");
+    }
 }

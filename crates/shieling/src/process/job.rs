@@ -8,30 +8,20 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
-use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 use shieling_jail::message::{Order, Report, SIZE, Stage};
 use tokio::io::unix::AsyncFd;
 
-use super::memory::above_standard;
-use super::{Control, Ended, Event, MainEnd, Plan, Process, SpawnError, Usage, sys};
+use super::error::SpawnError;
+use super::event::{Control, Ended, Event, MainEnd, Usage};
+use super::handle::Process;
+use super::plan::Plan;
+use super::sys;
 
 /// The ends of a job's pipes that the host reads.
 pub(super) struct Pipes {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-}
-
-/// A pipe: its read end, and its write end above the standard descriptors.
-pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    Ok((read, above_standard(write)?))
-}
-
-/// A pipe to a program's standard input: its read end, above the standard descriptors, and its write end.
-pub(super) fn input() -> io::Result<(OwnedFd, OwnedFd)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    Ok((above_standard(read)?, write))
 }
 
 /// The way to a job's supervisor. Dropping it kills every process of the job.

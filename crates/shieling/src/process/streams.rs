@@ -13,8 +13,11 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 
-use super::drive::DRAIN;
-use super::{Control, Event, job};
+use super::event::{Control, Event};
+use super::pipes;
+
+/// How long a pipe is read on once every process of its command is gone: only somebody outside can keep it open.
+pub const DRAIN: Duration = Duration::from_millis(100);
 
 /// The control of a process whose output is carried by tasks. They end with it.
 pub(super) struct Carried {
@@ -42,7 +45,7 @@ impl Carried {
 
     /// The read end of a pipe into which a stream is carried until its end.
     pub(super) fn output(&mut self, stream: impl AsyncRead + Send + 'static) -> io::Result<OwnedFd> {
-        let (read, write) = job::pipe()?;
+        let (read, write) = pipes::pipe()?;
         let mut write = pipe::Sender::from_owned_fd(write)?;
         self.carriers.spawn(async move {
             // What cannot be read further is at its end; with the last handle the pipe's reader is gone, too.

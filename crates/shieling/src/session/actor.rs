@@ -26,7 +26,7 @@ use crate::outcome::{Outcome, Status};
 use crate::output::Stream;
 use crate::process::{
     BURST, DRAIN, End, Ended, Event, Finished, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, LostError, Parts, QUIET,
-    READ, Reading, STOP_MARGIN, read_pipe,
+    READ, Reading, STOP_MARGIN, TerminalFilter, read_pipe,
 };
 use crate::units::ByteCount;
 
@@ -70,6 +70,8 @@ pub(super) struct Actor {
     orders: mpsc::Receiver<Order>,
     reporter: Option<Reporter>,
     person: Option<mpsc::Receiver<InputEvent>>,
+    /// Applied to the output of the terminal.
+    filter: Option<Box<dyn TerminalFilter>>,
     /// Input from a person, or replies of the terminal, that the program has not read yet.
     typed: Vec<u8>,
     phase: Phase,
@@ -116,6 +118,7 @@ impl Actor {
             orders,
             reporter: progress.map(Reporter::new),
             person: None,
+            filter: parts.terminal_filter.filter(|_| shared.terminal.is_some()),
             typed: Vec::new(),
             phase: Phase::Running,
             cause: None,
@@ -333,7 +336,10 @@ impl Actor {
                 }
                 Ok(length) => {
                     let bytes = self.buffer.get(..length).unwrap_or_default();
-                    shared.record_output(stream, bytes);
+                    match &mut self.filter {
+                        Some(filter) => shared.record_output(stream, &filter.push(bytes)),
+                        None => shared.record_output(stream, bytes),
+                    }
                     count += length;
                     if length == self.buffer.len() && length < READ {
                         self.buffer.resize(READ, 0);
@@ -398,6 +404,7 @@ impl Actor {
 
     /// Handles the end of the last process. `None` means that contact with the process was lost.
     fn finish(&mut self, last: Option<Ended>) {
+        self.flush();
         if self.reporter.as_ref().is_some_and(|reporter| reporter.due.is_some()) {
             self.report();
         }
@@ -424,8 +431,17 @@ impl Actor {
         shared.changed.send_replace(());
     }
 
+    /// Records what the filter has held back until the end of the output.
+    fn flush(&mut self) {
+        let held = self.filter.as_mut().map(|filter| filter.finish()).unwrap_or_default();
+        if !held.is_empty() {
+            self.shared.shared.record_output(Stream::Stdout, &held);
+        }
+    }
+
     /// Builds and reports the outcome of the command.
     fn command_ended(&mut self, last: Option<Ended>, over: bool) {
+        self.flush();
         let now = Instant::now();
         let ended_at = match self.cause {
             Some(_) => now,

@@ -27,6 +27,10 @@ pub struct JobRequest {
     /// outcome is returned, so that a request may be repeated safely; a request that differs from the job's in text,
     /// session or kind of output is refused.
     pub id: Option<JobId>,
+    /// With [`OnTimeout::Background`], the command also becomes a job once it has printed nothing for this long
+    /// (default: it does not). A program on a terminal that is silent may wait for what nobody can type before the
+    /// request returns.
+    pub background_at_rest: Option<Duration>,
     /// Receives the progress of the command, at most ten times a second.
     pub progress: Option<watch::Sender<Progress>>,
 }
@@ -41,6 +45,7 @@ impl JobRequest {
             background: false,
             terminal: None,
             id: None,
+            background_at_rest: None,
             progress: None,
         }
     }

@@ -79,6 +79,22 @@ impl Job {
         }
     }
 
+    /// Waits until the job has printed nothing for so long.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(crate) async fn until_silent(&self, rest: Duration) {
+        let began = Instant::now();
+        loop {
+            let last = self.shared.state().last_output.map_or(began, |last| last.max(began));
+            let due = last + rest.min(LONGEST);
+            if due <= Instant::now() {
+                return;
+            }
+            sleep_until(due.into()).await;
+        }
+    }
+
     /// Returns the new output, or the output from a cursor on, without waiting.
     pub(super) fn look(&self, cursor: Option<u64>, screen: bool) -> ViewResponse {
         self.seen_by(cursor, screen, true)

@@ -23,9 +23,9 @@
 
 mod exposed;
 mod names;
-mod sight;
+mod policy_filter;
 mod task;
-mod turn;
+mod permits;
 mod typed;
 
 use std::path::{Component, Path};
@@ -41,9 +41,9 @@ use crate::files::{Context, FileRequest, FileResponse, FilesError, PlannedChange
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
 
-use sight::{Seen, Sight};
+pub(super) use permits::Permits;
+use policy_filter::{FilterSetup, PolicyFilter};
 use task::{Task, Worked, own_path, size};
-pub(super) use turn::Turns;
 
 /// How often a change is worked out anew since a file has changed in between.
 const ROUNDS: usize = 3;
@@ -107,7 +107,7 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime, with timers if somebody has to be asked.
     pub async fn file(&self, ask: FileRequest) -> Result<FileResponse, FilesError> {
-        let task = Arc::new(on_thread(self.turns.look(false).await, move || Task::new(ask)).await?);
+        let task = Arc::new(on_thread(self.permits.look(false).await, move || Task::new(ask)).await?);
         let asked = task.op_as_asked(&self.workspace);
         let mut entry = self.entry(&asked);
         entry.of_files(&asked);
@@ -166,15 +166,15 @@ impl Shieling {
             .requires
             .writes
             .then_some("every change of files is asked about here");
-        let turn = self.turns.look(task.is_search()).await;
-        on_thread(turn, move || {
+        let permit = self.permits.look(task.is_search()).await;
+        on_thread(permit, move || {
             // Before anything was read there is nothing that could be told of it.
             let unread = |op: FileOp, error: FilesError| Looked::Failed {
                 op,
                 error,
                 asks: Vec::new(),
             };
-            let sight = Sight::new(Seen {
+            let filter = PolicyFilter::new(FilterSetup {
                 files,
                 policy,
                 workspace: &workspace,
@@ -183,33 +183,33 @@ impl Shieling {
                 is_search: task.is_search(),
                 hides_ignored,
             });
-            let sight = match sight {
-                Ok(sight) => sight,
+            let filter = match filter {
+                Ok(filter) => filter,
                 Err(error) => return unread(task.op_as_asked(&workspace), error.into()),
             };
-            let asked = task.op_as_asked(&sight.root);
-            if let Some(error) = named_hidden(&task, &sight, &asked) {
+            let asked = task.op_as_asked(&filter.root);
+            if let Some(error) = named_hidden(&task, &filter, &asked) {
                 return unread(asked, error);
             }
             let with = Context {
-                files: sight.files.as_ref(),
-                access: &sight,
+                files: filter.files.as_ref(),
+                access: &filter,
                 cache: &cache,
-                workspace: &sight.root,
+                workspace: &filter.root,
             };
             match task.work(with, &gone) {
                 // Why a change does not fit tells of the content that it does not fit.
                 Err(error) => Looked::Failed {
                     op: asked,
                     error,
-                    asks: sight.asks(),
+                    asks: filter.asks(),
                 },
                 Ok(Worked::Done(answer)) => {
                     let op = match own_path(&answer) {
-                        Some(path) => task.op(&sight.root, vec![(Access::Read, path.to_owned())]),
+                        Some(path) => task.op(&filter.root, vec![(Access::Read, path.to_owned())]),
                         None => asked,
                     };
-                    let asks = sight.asks();
+                    let asks = filter.asks();
                     Looked::Read { answer, op, asks }
                 }
                 Ok(Worked::Planned(planned)) => {
@@ -217,12 +217,12 @@ impl Shieling {
                     // From where, and then to where, as it was asked.
                     paths.sort_by_key(|(access, _)| *access != Access::Remove);
                     let op = task
-                        .op(&sight.root, paths)
+                        .op(&filter.root, paths)
                         .with_directories(&planned.directories)
                         .with_change(planned.preview.clone())
                         .with_change_cut(planned.cut_at);
-                    let mut verdict = sight.policy.judge_file(&op);
-                    add(&mut verdict, sight.asks());
+                    let mut verdict = filter.policy.judge_file(&op);
+                    add(&mut verdict, filter.asks());
                     let policy = verdict.decision;
                     add(&mut verdict, exposed::reasons(&op, environment.as_ref()));
                     let by_environment = policy == Decision::Allow && verdict.decision != Decision::Allow;
@@ -323,7 +323,7 @@ impl Shieling {
     ) -> Result<(Entry, Result<FileResponse, FilesError>), FilesError> {
         let holds = self.environment.confinement();
         let places = self.environment.places();
-        on_thread(self.turns.make().await, move || {
+        on_thread(self.permits.make().await, move || {
             entry.starting();
             let text = approved.into_request().text().to_owned();
             let mut made = (planned.make)();
@@ -390,18 +390,18 @@ fn gone_later(answer: &FileResponse, places: &WritablePaths) -> Option<String> {
 
 /// A path that is hidden by the name that was asked for: to whoever reads it is not there, and whoever
 /// would change it is told that it is hidden, whether or not it is there.
-fn named_hidden(task: &Task, sight: &Sight, op: &FileOp) -> Option<FilesError> {
+fn named_hidden(task: &Task, filter: &PolicyFilter, op: &FileOp) -> Option<FilesError> {
     let plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
     let mut hidden = op
         .touched()
         .iter()
-        .filter(|touched| plain(&touched.path) && sight.is_ignored(&touched.path, false));
+        .filter(|touched| plain(&touched.path) && filter.is_ignored(&touched.path, false));
     let first = hidden.next()?;
     if !task.operation().changes() {
         let (_, asked) = task.asked().into_iter().next()?;
         return Some(FileError::NotFound(asked.to_owned()).into());
     }
-    let verdict = sight.policy.judge_file(op);
+    let verdict = filter.policy.judge_file(op);
     debug_assert!(
         first.access.changes() && verdict.decision == Decision::Deny,
         "it is hidden"
@@ -433,14 +433,14 @@ fn add(verdict: &mut Verdict, reasons: impl IntoIterator<Item = Reason>) {
     }
 }
 
-/// Does what may block where that is fine, and ends the turn with it. What has begun goes on if the future is
-/// dropped.
+/// Runs a function that may block on a thread for such functions, and releases the permit after it. A function that has
+/// begun runs to its end even if the future is dropped.
 async fn on_thread<T: Send + 'static>(
-    turn: impl Send + 'static,
+    permit: impl Send + 'static,
     act: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, FilesError> {
     let done = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
+        let _permit = permit;
         act()
     })
     .await;

@@ -10,11 +10,11 @@
     reason = "whether a hidden file exists is looked up here"
 )]
 
-mod index;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use shieling_gate::index;
 
 use crate::policy::{
     Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk, Walked,
@@ -359,8 +359,9 @@ impl<'a> Search<'a> {
             .ok()
             .filter(|found| found.is_file() && found.len() <= INDEX_READ)
             .and_then(|_| fs::read(&index).ok());
-        read.and_then(|bytes| index::paths(&bytes))
-            .is_some_and(|paths| !paths.iter().any(|path| self.policy.hides(path)))
+        let hides = |path: &[u8]| std::str::from_utf8(path).map_or(true, |path| self.policy.hides(path));
+        read.and_then(|bytes| index::tracked(&bytes))
+            .is_some_and(|tracked| !tracked.iter().any(|one| hides(&one.path)))
     }
 
     /// As [`Self::below`], of what a program looks at that heeds `.gitignore`, `.ignore` and the like.
@@ -635,7 +636,22 @@ mod tests {
     #[test]
     fn what_git_does_not_track_is_in_no_diff_of_it() {
         let (_root, path) = place(&["src/a", ".env", ".git/HEAD"]);
-        let track = |paths: &[&[u8]]| fs::write(path.join(".git/index"), index::tests::index(2, paths, b""));
+        // Entries of version 2: 62 bytes, the path, and zeros up to a multiple of eight.
+        let track = |paths: &[&[u8]]| {
+            let mut bytes = [
+                b"DIRC\0\0\0\x02\0\0\0".to_vec(),
+                vec![u8::try_from(paths.len()).expect("few")],
+            ]
+            .concat();
+            for path in paths {
+                let length = (62 + path.len() + 1).next_multiple_of(8);
+                let mut entry = [vec![0; 62], path.to_vec()].concat();
+                entry.resize(length, 0);
+                bytes.extend(entry);
+            }
+            bytes.extend([0; 20]);
+            fs::write(path.join(".git/index"), bytes)
+        };
         track(&[b"src/a"]).expect("writable");
         for text in ["git diff", "git diff --cached | head", "git grep x"] {
             assert!(!asked(text, &path), "{text}");

@@ -1,9 +1,9 @@
-//! What can be done with jobs: looking at them, typing into them, ending them, waiting for them.
+//! Operations on jobs: view, input, end, wait.
 //!
-//! What is typed into a program that runs cannot be judged, since nobody knows what reads it. Where the
-//! environment enforces all that the policy says, it needs no judgement. Elsewhere it is at least asked
-//! about, as the shell command that it would be if a shell read it. Either way it is recorded that something was
-//! typed, and how much; what it was is in no log, since it may be a password.
+//! Input to a running program cannot be judged, because it is unknown which program reads it. Where the environment
+//! enforces the whole policy, no judgement is needed. Elsewhere input requires approval, as the shell command that it
+//! would be if a shell read it. The record has the amount of input and its named keys, never its text, which may be a
+//! password.
 
 use std::time::Duration;
 
@@ -19,25 +19,24 @@ use crate::session::{
     WaitFor,
 };
 
-/// Keys that can only end something, as [`Shieling::kill`] can without asking.
+/// Keys that can only end a program, which [`Shieling::kill`] may do without approval.
 const ENDING: &[&str] = &["C-c", "C-d", "C-\\"];
 
 impl Shieling {
-    /// What is new of a job.
+    /// Returns the new output of a job.
     ///
-    /// What is new is shown as much as the command keeps of each stream, first and last. From a
-    /// cursor on, it is the next so many bytes of both streams together, and `cursor` leads on.
+    /// Without a cursor, this is the output since the last view: the first and last bytes of each stream, as many as the
+    /// command keeps. With a cursor, it is the next bytes of both streams together, and `cursor` continues after them.
     ///
     /// # Errors
-    /// [`JobError::Unknown`], and [`JobError::NoTerminal`] for a screen that is not there.
+    /// [`JobError::Unknown`], and [`JobError::NoTerminal`] for the screen of a job without a terminal.
     /// # Cancel safety
-    /// Cancel safe: what was not given counts as not seen.
+    /// Cancel safe: output that was not returned stays new.
     pub async fn view(&self, ask: ViewRequest) -> Result<ViewResponse, JobError> {
         self.jobs.find(&ask.job)?.view(&ask).await
     }
 
-    /// As [`view`](Self::view), for somebody besides whoever the job belongs to: what is new for them
-    /// stays new.
+    /// Returns output as [`view`](Self::view) does, for another viewer: it stays new for the owner of the job.
     ///
     /// # Errors
     /// Those of [`view`](Self::view).
@@ -47,8 +46,7 @@ impl Shieling {
         self.jobs.find(&ask.job)?.peek(&ask).await
     }
 
-    /// Puts a job's keyboard into the hands of a person, who was not asked. What is typed into it
-    /// otherwise is refused until the attachment is dropped.
+    /// Gives a job's keyboard to a person without asking. Other input is refused until the attachment is dropped.
     ///
     /// # Errors
     /// [`JobError::Unknown`], [`JobError::NoTerminal`], [`JobError::Ended`], [`JobError::PersonHolds`].
@@ -59,13 +57,12 @@ impl Shieling {
         Ok(attachment)
     }
 
-    /// Types into a job, and gives the output that followed within `wait`: once there is some, and
-    /// then none for 200 ms.
+    /// Sends input to a job. Returns the output that follows within `wait`: once there is some, and then none for 200 ms.
     ///
     /// # Errors
-    /// [`JobError`]; nothing was written, but for [`JobError::Full`].
+    /// [`JobError`]. Nothing was written, except for [`JobError::Full`].
     /// # Cancel safety
-    /// What was written stays written; the rest is not written.
+    /// Dropping the future stops writing. What was written stays written.
     pub async fn write(&self, job: &JobId, input: JobInput, wait: Duration) -> Result<ViewResponse, JobError> {
         let job = self.jobs.find(job)?;
         let mut entry = self.typing(&job, &input).await?;
@@ -83,7 +80,7 @@ impl Shieling {
                 outcome
             }
         };
-        // It is written already, and the record of the intent stands.
+        // The input is already written, and its intent recorded.
         let recorded = entry.ended(&outcome);
         view.map(|mut view| {
             if let Err(error) = recorded {
@@ -94,8 +91,8 @@ impl Shieling {
         })
     }
 
-    /// The outcome of a job's command, with the head and tail of all that it printed: once it has ended, or after
-    /// this time, then `running`. Nothing counts as seen by it.
+    /// Waits for the end of a job's command and returns its outcome, with the head and tail of its whole output. After
+    /// `wait`, the status is `running`. New output stays new.
     ///
     /// # Errors
     /// [`JobError::Unknown`].
@@ -109,19 +106,19 @@ impl Shieling {
         })
     }
 
-    /// Ends a job with all its processes. The end of one that has ended already is given again.
+    /// Ends a job with all of its processes. If it has already ended, returns its end again.
     ///
     /// # Errors
     /// [`JobError::Unknown`].
     /// # Cancel safety
-    /// Cancel safe: the job goes on ending.
+    /// Cancel safe: the end continues in the background.
     pub async fn kill(&self, job: &JobId) -> Result<ViewResponse, JobError> {
         let job = self.jobs.find(job)?;
         job.kill().await;
         job.view(&ViewRequest::new(job.id().clone())).await
     }
 
-    /// Makes a job's terminal so large.
+    /// Resizes a job's terminal.
     ///
     /// # Errors
     /// [`JobError::Unknown`], [`JobError::Ended`], [`JobError::NoTerminal`].
@@ -129,12 +126,12 @@ impl Shieling {
         self.jobs.find(job)?.resize(size)
     }
 
-    /// Waits until something is so, at most for `budget`, and not beyond the end of the job. Whether
-    /// it is, and what is new of the job then.
+    /// Waits for a condition, until the job ends and for at most `budget`. Returns whether the condition holds, and the new
+    /// output.
     ///
     /// # Errors
-    /// [`JobError::Unknown`], [`JobError::Pattern`], and [`JobError::OwnNetwork`] for a port of a
-    /// loopback device that only the job has.
+    /// [`JobError::Unknown`], [`JobError::Pattern`], and [`JobError::OwnNetwork`] for a port of a loopback device that
+    /// this process does not share.
     /// # Cancel safety
     /// Cancel safe.
     pub async fn wait_for(
@@ -147,18 +144,18 @@ impl Shieling {
         match what {
             WaitFor::Exit => Ok(job.wait_for_exit(budget).await),
             WaitFor::Pattern(pattern) => job.wait_for_pattern(&pattern, budget).await,
-            // Nothing unapproved may run in there to look from inside.
+            // Probing the port from inside would run an unapproved process there.
             WaitFor::Port(_) if !self.shares_network() => Err(JobError::OwnNetwork { job: job.id().clone() }),
             WaitFor::Port(port) => Ok(job.wait_for_port(port, budget).await),
         }
     }
 
-    /// The jobs, oldest first.
+    /// Returns the jobs, oldest first.
     pub(super) fn jobs_now(&self) -> Vec<JobInfo> {
         self.jobs.list()
     }
 
-    /// Whether commands here see the same loopback device as this process.
+    /// Returns whether commands share the loopback device of this process.
     fn shares_network(&self) -> bool {
         match self.environment.name() {
             "local" => true,
@@ -172,7 +169,7 @@ impl Shieling {
         }
     }
 
-    /// Has it approved that this is typed, and recorded.
+    /// Has the input approved and its intent recorded.
     async fn typing(&self, job: &Job, input: &JobInput) -> Result<Entry, JobError> {
         let text = as_text(input);
         let command = Command::new(text, job.command().cwd())
@@ -216,7 +213,7 @@ impl Shieling {
         Ok(entry)
     }
 
-    /// What is to be said of typing this: allowed, or at least asked.
+    /// Judges the input: allowed, or at least to be asked about.
     fn judge_typing(&self, job: &Job, input: &JobInput, command: &Command) -> Verdict {
         let contained = self.is_contained();
         let ending = input.text.is_empty()
@@ -250,7 +247,7 @@ impl Shieling {
     }
 }
 
-/// What a log may hold of what is typed.
+/// Returns what the log may contain about the input.
 fn typed(job: &Job, input: &JobInput) -> InputRecord {
     let (bytes, named) = input.described();
     InputRecord {
@@ -261,7 +258,7 @@ fn typed(job: &Job, input: &JobInput) -> InputRecord {
     }
 }
 
-/// What is typed, as a shell would read it. Keys without a character stand in a comment.
+/// Returns the input as shell text. Keys without a character are listed in a comment.
 fn as_text(input: &JobInput) -> String {
     let mut text = input.text.replace('\0', "\u{2400}");
     let mut named = Vec::new();

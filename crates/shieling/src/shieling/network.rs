@@ -26,7 +26,7 @@ pub(super) struct Case {
 pub(super) struct ByApprover {
     pub(super) approver: Arc<dyn Approver>,
     pub(super) case: Case,
-    pub(super) patience: Duration,
+    pub(super) answer_timeout: Duration,
 }
 
 impl Asker for ByApprover {
@@ -54,7 +54,7 @@ impl Asker for ByApprover {
                 session: None,
             };
             let question = Question::new(&request, &case, Vec::new());
-            match tokio::time::timeout(self.patience, self.approver.ask(&question)).await {
+            match tokio::time::timeout(self.answer_timeout, self.approver.ask(&question)).await {
                 Ok(Said::Yes(Scope::Once)) => Answer::Once,
                 Ok(Said::Yes(Scope::Always)) => Answer::Always,
                 Ok(Said::Yes(Scope::Exact(_) | Scope::Prefix(..) | Scope::Session(_))) => Answer::Session,

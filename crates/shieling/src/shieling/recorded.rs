@@ -1,77 +1,21 @@
-//! What is recorded of a command: its output, and marks for what was decided about it.
+//! Records the output of a command, and marks for the decisions about it.
 
-use std::io;
 use std::task::{Context, Poll};
 
-use super::Shieling;
 use crate::approval::Basis;
 use crate::outcome::Outcome;
 use crate::output::{Stream, Tee};
-use crate::request::Command;
-use crate::session::{
-    Emulator, JobRequest, Recorder, Recording, RecordingHeader, Session, TerminalSize, Watcher, Watchers,
-};
+use crate::session::{Emulator, JobRequest, Recorder, Watcher, Watchers};
 
-impl Shieling {
-    /// Where this call is recorded: with its session, or alone. Nothing if nothing is recorded here.
-    ///
-    /// # Errors
-    /// It cannot be recorded, and so it does not start.
-    pub(super) fn tape(
-        &self,
-        call: &JobRequest,
-        session: Option<&Session>,
-        command: &Command,
-    ) -> io::Result<Option<Recorder>> {
-        let own = call.background || call.terminal.is_some();
-        match session.filter(|_| !own) {
-            Some(session) if self.recordings.is_some() => {
-                let title = format!("session {}", session.name());
-                let tape = session.recorder(|| self.begin_tape(&title, None, command))?;
-                tape.mark(&format!("command: {}", command.text()));
-                Ok(Some(tape))
-            }
-            Some(_) => Ok(None),
-            None => self.own_tape(call.terminal, command),
-        }
-    }
-
-    /// A recording of this command alone.
-    ///
-    /// # Errors
-    /// As those of [`Self::tape`].
-    pub(super) fn own_tape(&self, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Option<Recorder>> {
-        if self.recordings.is_none() {
-            return Ok(None);
-        }
-        let tape = self.begin_tape(command.text(), terminal, command)?;
-        tape.mark(&format!("command: {}", command.text()));
-        Ok(Some(tape))
-    }
-
-    fn begin_tape(&self, title: &str, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Recorder> {
-        let nowhere = || io::Error::other("there is no place for recordings");
-        let to = self.recordings.as_ref().ok_or_else(nowhere)?;
-        let variable = |name| command.variables().get(name).map(String::as_str);
-        let header = RecordingHeader {
-            title,
-            size: terminal.unwrap_or_default(),
-            terminal: terminal.is_some(),
-            variables: [variable("TERM"), variable("SHELL")],
-        };
-        Ok(Recorder::from(Recording::begin(to, &header)?))
-    }
-}
-
-/// Both streams go on a tape, and on to whoever else wants them.
+/// Both streams are recorded, and on to whoever else wants them.
 pub(super) struct Recorded<'a> {
-    pub(super) tape: Recorder,
+    pub(super) recorder: Recorder,
     pub(super) tee: Option<&'a mut dyn Tee>,
 }
 
 impl Tee for Recorded<'_> {
     fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
-        self.tape.output(stream, bytes);
+        self.recorder.output(stream, bytes);
         if let Some(tee) = &mut self.tee {
             tee.bytes(stream, bytes);
         }
@@ -85,7 +29,7 @@ impl Tee for Recorded<'_> {
     }
 }
 
-/// Both streams go on a tape.
+/// Both streams are recorded.
 pub(super) struct Onto(pub(super) Recorder);
 
 impl Tee for Onto {
@@ -94,16 +38,16 @@ impl Tee for Onto {
     }
 }
 
-/// Marks on whose yes a command starts.
-pub(super) fn approved(tape: Option<&Recorder>, basis: Basis) {
-    if let Some(tape) = tape {
-        tape.mark(&format!("approved: {}", basis.name()));
+/// Marks the basis of a command's approval.
+pub(super) fn approved(recorder: Option<&Recorder>, basis: Basis) {
+    if let Some(recorder) = recorder {
+        recorder.mark(&format!("approved: {}", basis.name()));
     }
 }
 
-/// Marks why it does not.
-pub(super) fn refused(tape: Option<&Recorder>, outcome: &Outcome) {
-    let Some(tape) = tape else { return };
+/// Marks why a command was refused.
+pub(super) fn refused(recorder: Option<&Recorder>, outcome: &Outcome) {
+    let Some(recorder) = recorder else { return };
     let reasons = outcome.denial.iter().flat_map(|denial| &denial.reasons);
     let because: Vec<&str> = reasons.map(|reason| reason.because.as_str()).collect();
     let because = if because.is_empty() {
@@ -111,24 +55,24 @@ pub(super) fn refused(tape: Option<&Recorder>, outcome: &Outcome) {
     } else {
         because.join("; ")
     };
-    tape.mark(&format!("denied: {because}"));
+    recorder.mark(&format!("denied: {because}"));
 }
 
-/// Marks how it ended.
-pub(super) fn ended(tape: &Recorder, outcome: &mut Outcome) {
+/// Marks how a command ended.
+pub(super) fn ended(recorder: &Recorder, outcome: &mut Outcome) {
     let code = outcome.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
-    tape.mark(&format!("ended: {}{code}", outcome.status.name()));
-    if let Some(error) = tape.error() {
+    recorder.mark(&format!("ended: {}{code}", outcome.status.name()));
+    if let Some(error) = recorder.error() {
         outcome
             .error
             .get_or_insert_with(|| format!("it ran, and could not be recorded to its end: {error}"));
     }
 }
 
-/// Who looks on to it: the screen of its terminal, its recording.
-pub(super) fn watcher(call: &JobRequest, tape: Option<Recorder>) -> Option<Box<dyn Watcher>> {
-    if call.terminal.is_none() && tape.is_none() {
+/// Returns the watcher of a job's output: the screen of its terminal and its recording.
+pub(super) fn watcher(call: &JobRequest, recorder: Option<Recorder>) -> Option<Box<dyn Watcher>> {
+    if call.terminal.is_none() && recorder.is_none() {
         return None;
     }
-    Some(Box::new(Watchers::new(call.terminal.map(Emulator::new), tape)))
+    Some(Box::new(Watchers::new(call.terminal.map(Emulator::new), recorder)))
 }

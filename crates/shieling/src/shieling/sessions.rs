@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::entry::{Entry, blank};
-use super::{Shieling, failed, recorded, refusal, refuse, started};
+use super::{Shieling, file_size, recorded, refusal, refuse, started};
 use crate::approval::Approved;
 use crate::environment::{Ability, Strikes};
 use crate::outcome::{Outcome, Status};
@@ -112,15 +112,15 @@ impl Shieling {
 
         let mut entry = self.entry(&command);
         let mut blank = nothing(&command, Status::Exited);
-        let tape = match self.tape(&call, session.as_deref(), &command) {
-            Ok(tape) => tape,
+        let recorder = match self.recorder(&call, session.as_deref(), &command) {
+            Ok(recorder) => recorder,
             Err(error) => return refused(refusal::unrecorded(&error)),
         };
-        blank.recording = tape.as_ref().map(|tape| tape.id().to_string());
+        blank.recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
         let approved = match self.admit(&command, &mut entry, call.session.as_ref()).await {
             Ok(approved) => approved,
             Err(refused) => {
-                recorded::refused(tape.as_ref(), &refused);
+                recorded::refused(recorder.as_ref(), &refused);
                 return Outcome {
                     session: blank.session,
                     recording: blank.recording,
@@ -128,7 +128,7 @@ impl Shieling {
                 };
             }
         };
-        recorded::approved(tape.as_ref(), approved.basis());
+        recorded::approved(recorder.as_ref(), approved.basis());
         if let (Some(session), Some(_), false) = (&session, &permit, self.is_contained()) {
             self.left.add(session.name(), command.text());
         }
@@ -153,7 +153,7 @@ impl Shieling {
             &call,
             command,
             blank,
-            (entry, tape, before),
+            (entry, recorder, before),
             reservation.id().clone(),
         );
         let actor = Box::pin(actor);
@@ -193,11 +193,21 @@ impl Shieling {
         call: &JobRequest,
         session: Option<Arc<Session>>,
     ) -> Outcome {
+        let rest = call
+            .background_at_rest
+            .filter(|_| call.on_timeout == OnTimeout::Background);
+        let silent = async {
+            match rest {
+                Some(rest) => job.until_silent(rest).await,
+                None => std::future::pending().await,
+            }
+        };
         let in_time = tokio::select! {
             biased;
             _ = job.ended() => true,
             () = &mut actor => true,
             () = sleep(call.command.deadline()) => false,
+            () = silent => false,
         };
         if !in_time {
             match call.on_timeout {
@@ -282,7 +292,7 @@ impl Shieling {
         call: &JobRequest,
         command: Command,
         blank: Outcome,
-        (mut entry, tape, before): (Entry, Option<Recorder>, Strikes),
+        (mut entry, recorder, before): (Entry, Option<Recorder>, Strikes),
         id: JobId,
     ) -> (Arc<Job>, impl Future<Output = ()> + Send + 'static) {
         let Begun {
@@ -292,10 +302,11 @@ impl Shieling {
             terminal,
         } = begun;
         let kill_leftovers = in_session.is_none();
-        let watcher = recorded::watcher(call, tape.clone());
+        let watcher = recorded::watcher(call, recorder.clone());
         let environment = Arc::clone(&self.environment);
+        let largest = command.file_size();
         let at_end = move |outcome: &mut Outcome| {
-            environment.tell(outcome, &before);
+            file_size::tell(&*environment, outcome, &before, largest);
             if let Some(InSession { session, mut permit }) = in_session {
                 let after = session.end(&mut permit);
                 outcome.cwd = after.cwd;
@@ -310,8 +321,8 @@ impl Shieling {
                     outcome.error.get_or_insert_with(|| told.to_owned());
                 }
             }
-            if let Some(tape) = &tape {
-                recorded::ended(tape, outcome);
+            if let Some(recorder) = &recorder {
+                recorded::ended(recorder, outcome);
             }
             entry.close(outcome);
         };
@@ -392,27 +403,6 @@ impl Shieling {
         self.jobs.close().await;
         self.sessions.clear();
         self.environment.close().await;
-    }
-}
-
-/// The outcome of a text that bash cannot read, as `bash -c` has it. Nothing of it ran.
-pub(super) fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
-    let outcome = Outcome {
-        exit_code: Some(code),
-        stderr_bytes: said.len() as u64,
-        stderr: said,
-        ..blank
-    };
-    match entry.ended(&outcome) {
-        Ok(()) => outcome,
-        Err(error) => {
-            let blank = Outcome {
-                status: Status::Failed,
-                exit_code: None,
-                ..outcome
-            };
-            failed(entry, blank, &error)
-        }
     }
 }
 

@@ -1,10 +1,9 @@
-//! Starting a program that is talked to: the journey of a command, except that its handle comes back before
-//! its outcome.
+//! Starts an interactive program: the journey of a command, except that a handle is returned before the outcome.
 
 use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Shieling, recorded, refusal, refuse, started};
+use super::{Shieling, file_size, recorded, refusal, refuse, started};
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::output::Tee;
@@ -12,11 +11,11 @@ use crate::process::{Limits, Started, Streams};
 use crate::request::Command;
 
 impl Shieling {
-    /// Starts one command to be talked to: judges, records, asks and starts it as [`run`](Self::run) does,
-    /// and gives the way to its input and output. Its end is recorded when it comes.
+    /// Starts an interactive program: judges, records, approves and starts the command as [`run`](Self::run) does, and
+    /// returns a handle to its input and output. Its end is recorded when it happens.
     ///
-    /// What is sent to it is not judged, as nobody knows what reads it: who starts a shell in this way has
-    /// started whatever is sent to it.
+    /// Input is not judged, because it is unknown which program reads it. The approval of a shell therefore covers
+    /// everything that is sent to it.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -42,10 +41,10 @@ impl Shieling {
     /// ```
     ///
     /// # Errors
-    /// The outcome that says why nothing was started: `denied`, `needs_approval` or `rate_limited` with a
-    /// `denial`, also where the environment's programs cannot be written to, and `failed` with an `error`.
+    /// The outcome, if nothing was started: `denied`, `needs_approval` or `rate_limited` with a `denial`, also if the
+    /// environment has no input for programs, and `failed` with an `error`.
     /// # Cancel safety
-    /// Dropping the future ends what may have been started, and records that nobody saw its end.
+    /// Dropping the future ends what may have been started. The record then says that its end was not observed.
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
     pub async fn start(&self, command: Command) -> Result<Started, Box<Outcome>> {
@@ -58,8 +57,8 @@ impl Shieling {
             let refused = refusal::no_input(here.name());
             return no(refuse(&mut entry, unrecorded(Status::Denied), refused));
         }
-        let tape = match self.own_tape(None, &command) {
-            Ok(tape) => tape,
+        let recorder = match self.own_recorder(None, &command) {
+            Ok(recorder) => recorder,
             Err(error) => {
                 return no(refuse(
                     &mut entry,
@@ -68,15 +67,15 @@ impl Shieling {
                 ));
             }
         };
-        let recording = tape.as_ref().map(|tape| tape.id().to_string());
+        let recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
         let approved = match self.admit(&command, &mut entry, None).await {
             Ok(approved) => approved,
             Err(refused) => {
-                recorded::refused(tape.as_ref(), &refused);
+                recorded::refused(recorder.as_ref(), &refused);
                 return no(Outcome { recording, ..*refused });
             }
         };
-        recorded::approved(tape.as_ref(), approved.basis());
+        recorded::approved(recorder.as_ref(), approved.basis());
         let blank = |status| Outcome {
             recording: recording.clone(),
             ..unrecorded(status)
@@ -86,12 +85,15 @@ impl Shieling {
 
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
-        let tee = tape.clone().map(|tape| Box::new(recorded::Onto(tape)) as Box<dyn Tee>);
+        let tee = recorder
+            .clone()
+            .map(|recorder| Box::new(recorded::Onto(recorder)) as Box<dyn Tee>);
         let environment = Arc::clone(&self.environment);
+        let largest = command.file_size();
         let at_end = Box::new(move |outcome: &mut Outcome| {
-            environment.tell(outcome, &before);
-            if let Some(tape) = &tape {
-                recorded::ended(tape, outcome);
+            file_size::tell(&*environment, outcome, &before, largest);
+            if let Some(recorder) = &recorder {
+                recorded::ended(recorder, outcome);
             }
             entry.close(outcome);
         });

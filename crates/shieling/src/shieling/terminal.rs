@@ -1,23 +1,23 @@
-//! A person's own shell, in the environment and under the limits of every command.
+//! Runs a person's interactive shell in the environment, under the limits of every command.
 //!
-//! No policy can judge what the person will type, so none is asked to: whoever started the shell has
-//! said yes to it, and what holds is what the environment enforces. It is recorded like any command.
+//! The policy cannot judge what the person will type. Starting the shell counts as approval, and the environment's
+//! enforcement applies. The shell is recorded like any command.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::entry::blank;
-use super::{Shieling, failed, started, unjudged};
+use super::{Shieling, failed, file_size, started, unjudged};
 use crate::outcome::{Outcome, Status};
 use crate::policy::{Facts, Policy};
 use crate::process::{Limits, Streams, run_to_end};
 use crate::request::Command;
 
 impl Shieling {
-    /// Runs `shell`, a command of the caller's own wording, on a terminal. Its outcome has no output.
+    /// Runs the command `shell` on a terminal. Its outcome has no output.
     ///
     /// # Cancel safety
-    /// Dropping the future kills every process of it and records that nobody saw its end.
+    /// Dropping the future kills every process of it. The record then says that its end was not observed.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
@@ -44,7 +44,7 @@ impl Shieling {
         };
         let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
         let mut outcome = finished.into_outcome(blank(Status::Exited));
-        self.environment.tell(&mut outcome, &before);
+        file_size::tell(&**environment, &mut outcome, &before, shell.file_size());
         entry.close(&mut outcome);
         outcome
     }

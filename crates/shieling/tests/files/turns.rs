@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use shieling::Shieling;
 use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
-use shieling::environment::{Capabilities, Environment, FileError, Files, Later, Links, Local, Node, Shell, Spot};
+use shieling::environment::{
+    Capabilities, Environment, FileError, Files, Later, Links, Local, Node, Shell, WriteTarget,
+};
 use shieling::files::{GlobRequest, WriteRequest};
 use shieling::outcome::Confinement;
 use shieling::policy::{Policy, RuleFile};
@@ -107,8 +109,8 @@ impl Files for GatedFiles {
         self.good.node(path, links)
     }
 
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
-        self.good.spot(path, links)
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError> {
+        self.good.write_target(path, links)
     }
 }
 
@@ -289,7 +291,7 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
     let shieling = crate::place::In::Local
         .builder(&workspace, policy)
         .approver(approver.clone())
-        .patience(PATIENCE * 2)
+        .answer_timeout(PATIENCE * 2)
         .build()
         .expect("it serves no other policy");
     let shieling = Arc::new(shieling);

@@ -20,7 +20,7 @@ fn names(place: &Place, directory: &str) -> Vec<String> {
 fn write(place: &Place, name: &str, content: &[u8], expect: Expect) -> Result<(), FileError> {
     place
         .files()
-        .spot(&place.path(name), Links::Follow)?
+        .write_target(&place.path(name), Links::Follow)?
         .replace(content, false, expect)
 }
 
@@ -48,8 +48,8 @@ fn what_is_written_is_there_with_the_directories_that_were_missing() {
         assert_eq!(told, stat("a/b") + &stat("a/b/c/file"), "{which:?}");
         let script = place
             .files()
-            .spot(&place.path("script"), Links::Follow)
-            .expect("a spot");
+            .write_target(&place.path("script"), Links::Follow)
+            .expect("a write target");
         script
             .replace(b"#!/bin/sh\necho ran", true, Expect::Nothing)
             .expect("written");
@@ -143,8 +143,8 @@ fn a_file_that_may_not_be_written_is_not_replaced_either() {
         }
         let removed = place
             .files()
-            .spot(&place.path("closed/file"), Links::Follow)
-            .expect("a spot")
+            .write_target(&place.path("closed/file"), Links::Follow)
+            .expect("a write target")
             .remove(false);
         assert_eq!(removed.is_ok(), may, "{which:?}: {removed:?}");
         mode(place.path("closed"), 0o755);
@@ -168,8 +168,8 @@ fn a_hard_link_to_the_outside_keeps_the_old_content() {
         fs::hard_link(place.outside("canary"), place.path("again")).expect("the same file system");
         place
             .files()
-            .spot(&place.path("again"), Links::Follow)
-            .expect("a spot")
+            .write_target(&place.path("again"), Links::Follow)
+            .expect("a write target")
             .remove(false)
             .expect("removed");
         place.check_outside();
@@ -188,16 +188,29 @@ fn directories_go_with_all_that_is_in_them_and_nothing_that_is_not() {
         fs::create_dir(place.path("empty")).expect("ours");
         fs::write(place.path("file"), "x").expect("ours");
         let files = place.files();
-        let spot = |name: &str| files.spot(&place.path(name), Links::Keep).expect("a spot");
-        assert!(matches!(spot("full").remove(false), Err(FileError::NotEmpty(_))));
-        spot("full").remove(true).expect("all of it");
-        spot("empty").remove(false).expect("nothing is in it");
-        spot("file").remove(true).expect("a file is a small tree");
-        assert!(matches!(spot("file").remove(false), Err(FileError::NotFound(_))));
-        assert!(matches!(spot("missing/file").remove(true), Err(FileError::NotFound(_))));
+        let write_target = |name: &str| {
+            files
+                .write_target(&place.path(name), Links::Keep)
+                .expect("a write target")
+        };
+        assert!(matches!(
+            write_target("full").remove(false),
+            Err(FileError::NotEmpty(_))
+        ));
+        write_target("full").remove(true).expect("all of it");
+        write_target("empty").remove(false).expect("nothing is in it");
+        write_target("file").remove(true).expect("a file is a small tree");
+        assert!(matches!(
+            write_target("file").remove(false),
+            Err(FileError::NotFound(_))
+        ));
+        assert!(matches!(
+            write_target("missing/file").remove(true),
+            Err(FileError::NotFound(_))
+        ));
         assert_eq!(names(&place, ""), Vec::<String>::new(), "{which:?}");
         place.check_outside();
-        let top = files.spot(&place.work(), Links::Follow);
+        let top = files.write_target(&place.work(), Links::Follow);
         assert!(top.is_err() || matches!(top.expect("looked").remove(true), Err(FileError::ReadOnly(_))));
         assert!(place.work().is_dir());
     }
@@ -217,8 +230,8 @@ fn a_tree_that_is_deeper_than_is_bearable_is_refused_before_anything_of_it_goes(
     fs::write(place.path("d/file"), "x").expect("ours");
     let removed = place
         .files()
-        .spot(&place.path("d"), Links::Follow)
-        .expect("a spot")
+        .write_target(&place.path("d"), Links::Follow)
+        .expect("a write target")
         .remove(true);
     assert!(matches!(removed, Err(FileError::Unsupported(_))), "{removed:?}");
     assert!(place.path("d/file").exists());
@@ -251,8 +264,8 @@ fn moved_onto_roots(prepare: impl Fn(&Place)) -> Option<(Result<(), FileError>, 
             // Of this thread alone, which ends.
             rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
             fs::hard_link(place.path("to/a"), place.path("to/b")).expect_err("what this is about");
-            let spot = |name| files.spot(&place.path(name), Links::Keep).expect("in reach");
-            spot("from/a").rename(&*spot("to/a"), true)
+            let write_target = |name| files.write_target(&place.path(name), Links::Keep).expect("in reach");
+            write_target("from/a").rename(&*write_target("to/a"), true)
         });
         moving.join().expect("no panic")
     });
@@ -295,8 +308,8 @@ fn a_directory_replaces_no_file() {
         fs::create_dir(place.path("directory")).expect("ours");
         fs::write(place.path("file"), "").expect("ours");
         let files = place.files();
-        let spot = |name| files.spot(&place.path(name), Links::Keep).expect("in reach");
-        let moved = spot("directory").rename(&*spot("file"), true);
+        let write_target = |name| files.write_target(&place.path(name), Links::Keep).expect("in reach");
+        let moved = write_target("directory").rename(&*write_target("file"), true);
         assert!(
             matches!(&moved, Err(FileError::NotADirectory(path)) if *path == place.path("file")),
             "{moved:?}"
@@ -316,8 +329,8 @@ fn what_is_moved_is_moved_in_one_step_and_replaces_only_what_it_should() {
         let files = place.files();
         let moved = |from: &str, to: &str, replace| {
             let (from, to) = (
-                files.spot(&place.path(from), Links::Keep),
-                files.spot(&place.path(to), Links::Keep),
+                files.write_target(&place.path(from), Links::Keep),
+                files.write_target(&place.path(to), Links::Keep),
             );
             from?.rename(&*to?, replace)
         };
@@ -345,7 +358,7 @@ fn what_is_moved_is_moved_in_one_step_and_replaces_only_what_it_should() {
         );
         // Nothing is put outside by the link.
         write(&place, "x", b"x", Expect::Nothing).expect("written");
-        let outside = files.spot(&place.path("other/out/x"), Links::Follow);
+        let outside = files.write_target(&place.path("other/out/x"), Links::Follow);
         assert!(outside.is_err() || moved("x", "other/out/x", true).is_err());
         place.check_outside();
     }
@@ -355,10 +368,13 @@ fn what_is_moved_is_moved_in_one_step_and_replaces_only_what_it_should() {
 fn a_full_file_system_is_said_to_be_full_and_leaves_nothing() {
     let place = Place::with(In::Sandbox, |_| {}, |restrictions| restrictions.sizes.tmp = 1 << 20);
     let files = place.files();
-    let spot = files.spot("/tmp/new/file".as_ref(), Links::Follow).expect("a spot");
-    let written = spot.replace(&vec![1; 4 << 20], false, Expect::Any);
+    let write_target = files
+        .write_target("/tmp/new/file".as_ref(), Links::Follow)
+        .expect("a write target");
+    let written = write_target.replace(&vec![1; 4 << 20], false, Expect::Any);
     assert!(matches!(written, Err(FileError::Full { .. })), "{written:?}");
     assert_eq!(place.run("ls -A /tmp"), (String::new(), true));
-    spot.replace(&vec![1; 1 << 10], false, Expect::Any)
+    write_target
+        .replace(&vec![1; 1 << 10], false, Expect::Any)
         .expect("there is room for this");
 }

@@ -46,9 +46,9 @@ fn pipes_sockets_and_devices_are_told_and_neither_opened_nor_waited_for() {
             special(node.open().err());
             let work = files.node(&place.work(), Links::Follow).expect("there");
             special(work.open_child(name.as_ref()).err());
-            let spot = files.spot(&place.path(name), Links::Follow).expect(name);
-            special(spot.replace(b"x", false, Expect::Any).err());
-            spot.remove(false).expect("a name like any other");
+            let write_target = files.write_target(&place.path(name), Links::Follow).expect(name);
+            special(write_target.replace(b"x", false, Expect::Any).err());
+            write_target.remove(false).expect("a name like any other");
             assert!(!place.path(name).exists());
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "somebody was waited for");
@@ -71,9 +71,11 @@ fn a_directory_is_no_file_and_a_file_no_directory() {
             place.read(place.path("directory")),
             Err(FileError::IsDirectory(_))
         ));
-        let spot = files.spot(&place.path("directory"), Links::Follow).expect("a spot");
+        let write_target = files
+            .write_target(&place.path("directory"), Links::Follow)
+            .expect("a write target");
         assert!(matches!(
-            spot.replace(b"", false, Expect::Any),
+            write_target.replace(b"", false, Expect::Any),
             Err(FileError::IsDirectory(_))
         ));
         for name in ["file/x", "file/x/y", "file/", "file/..", "file/../file"] {
@@ -82,7 +84,7 @@ fn a_directory_is_no_file_and_a_file_no_directory() {
                 matches!(error, FileError::NotADirectory(_)),
                 "{which:?} {name}: {error:?}"
             );
-            assert!(files.spot(&place.path(name), Links::Follow).is_err(), "{name}");
+            assert!(files.write_target(&place.path(name), Links::Follow).is_err(), "{name}");
         }
         let file = files.node(&place.path("file"), Links::Follow).expect("there");
         assert!(matches!(file.entries(), Err(FileError::NotADirectory(_))));
@@ -111,8 +113,10 @@ fn odd_names_are_names_and_impossible_ones_are_refused() {
             "x (deleted)".as_ref(),
             long.as_ref(),
         ] {
-            let spot = files.spot(&place.path(name), Links::Follow).expect("a spot");
-            spot.replace(b"odd", false, Expect::Nothing).expect("written");
+            let write_target = files
+                .write_target(&place.path(name), Links::Follow)
+                .expect("a write target");
+            write_target.replace(b"odd", false, Expect::Nothing).expect("written");
             assert_eq!(fs::read(place.path(name)).expect("there"), b"odd");
             let node = files.node(&place.path(name), Links::Follow).expect("there");
             assert_eq!(node.path(), place.path(name));
@@ -131,7 +135,7 @@ fn odd_names_are_names_and_impossible_ones_are_refused() {
         for bad in [&*longer, &*far, "a\0b"] {
             let told = [
                 files.node(&place.path(bad), Links::Follow).err(),
-                files.spot(&place.path(bad), Links::Follow).err(),
+                files.write_target(&place.path(bad), Links::Follow).err(),
             ];
             for error in told {
                 assert!(matches!(error, Some(FileError::BadPath { .. })), "{which:?} {error:?}");
@@ -271,8 +275,8 @@ fn what_the_user_may_not_read_or_list_is_said_to_be_so() {
             directory.child("file".as_ref()).err(),
             directory.open_child("file".as_ref()).err(),
             files
-                .spot(&place.path("closed/new"), Links::Follow)
-                .and_then(|spot| spot.replace(b"x", false, Expect::Any))
+                .write_target(&place.path("closed/new"), Links::Follow)
+                .and_then(|write_target| write_target.replace(b"x", false, Expect::Any))
                 .err(),
         ];
         for (at, error) in all.into_iter().enumerate() {

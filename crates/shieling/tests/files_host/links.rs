@@ -66,11 +66,20 @@ fn links_that_stay_inside_are_followed_and_the_path_told_is_the_files_own() {
             let node = place.files().node(&place.path(name), Links::Follow).expect(name);
             assert_eq!(node.path(), place.path("file"), "{which:?} {name}");
             assert_eq!(place.read(place.path(name)).expect(name), b"inside", "{which:?} {name}");
-            let spot = place.files().spot(&place.path(name), Links::Follow).expect(name);
-            assert_eq!(spot.path(), place.path("file"), "{which:?} {name}");
+            let write_target = place
+                .files()
+                .write_target(&place.path(name), Links::Follow)
+                .expect(name);
+            assert_eq!(write_target.path(), place.path("file"), "{which:?} {name}");
         }
-        let spot = place.files().spot(&place.path("to_directory/new/file"), Links::Follow);
-        assert_eq!(spot.expect("a spot").path(), place.path("deep/new/file"), "{which:?}");
+        let write_target = place
+            .files()
+            .write_target(&place.path("to_directory/new/file"), Links::Follow);
+        assert_eq!(
+            write_target.expect("a write target").path(),
+            place.path("deep/new/file"),
+            "{which:?}"
+        );
     }
 }
 
@@ -96,16 +105,19 @@ fn links_that_lead_out_lead_nowhere_whatever_they_say() {
         for name in outside {
             let path = place.path(name);
             for links in [Links::Follow, Links::Keep] {
-                let error = match (place.files().node(&path, links), place.files().spot(&path, links)) {
+                let error = match (
+                    place.files().node(&path, links),
+                    place.files().write_target(&path, links),
+                ) {
                     (Err(error), Err(_)) => error,
                     // The link itself.
                     (Ok(_), _) if links == Links::Keep => continue,
                     // Where it would be in the sandbox.
                     (Err(error), Ok(_)) if which == In::Sandbox => error,
-                    (node, spot) => panic!(
+                    (node, write_target) => panic!(
                         "{which:?} {name} {links:?}: {:?} {}",
                         node.map(|n| n.path().to_owned()),
-                        spot.is_ok()
+                        write_target.is_ok()
                     ),
                 };
                 // In the sandbox, what is not in its view is not there, and `/proc` is no place for files.
@@ -145,13 +157,13 @@ fn what_is_put_outside_in_the_sandbox_is_put_nowhere_or_into_what_is_private() {
     use shieling::environment::Expect;
     let place = place(In::Sandbox);
     for name in ["dangling_out", "dangling_far", "../outside/new", "../new"] {
-        if let Ok(spot) = place.files().spot(&place.path(name), Links::Follow) {
-            let written = spot.replace(b"x", false, Expect::Any);
+        if let Ok(write_target) = place.files().write_target(&place.path(name), Links::Follow) {
+            let written = write_target.replace(b"x", false, Expect::Any);
             assert!(
                 matches!(written, Ok(()) | Err(FileError::ReadOnly(_))),
                 "{name}: {written:?}"
             );
-            assert!(!spot.path().exists(), "{name} is on the host");
+            assert!(!write_target.path().exists(), "{name} is on the host");
         }
     }
     place.check_outside();
@@ -164,7 +176,11 @@ fn a_link_that_leads_in_a_circle_is_said_to() {
         for name in ["loop", "loop/x", "loop2"] {
             let error = place.files().node(&place.path(name), Links::Follow).err().expect(name);
             assert!(matches!(error, FileError::LinkLoop(_)), "{which:?} {name}: {error:?}");
-            let error = place.files().spot(&place.path(name), Links::Follow).err().expect(name);
+            let error = place
+                .files()
+                .write_target(&place.path(name), Links::Follow)
+                .err()
+                .expect(name);
             assert!(matches!(error, FileError::LinkLoop(_)), "{which:?} {name}: {error:?}");
         }
     }
@@ -182,10 +198,10 @@ fn a_dangling_link_is_not_there_and_what_is_put_there_stands_where_it_leads() {
                 matches!(&error, FileError::NotFound(path) if *path == place.path(name)),
                 "{error:?}"
             );
-            let spot = files.spot(&place.path(name), Links::Follow).expect(name);
-            assert_eq!(spot.path(), place.path(target));
-            assert!(spot.current().expect("nothing there").is_none());
-            spot.replace(b"new", false, Expect::Nothing).expect("inside");
+            let write_target = files.write_target(&place.path(name), Links::Follow).expect(name);
+            assert_eq!(write_target.path(), place.path(target));
+            assert!(write_target.current().expect("nothing there").is_none());
+            write_target.replace(b"new", false, Expect::Nothing).expect("inside");
             assert_eq!(fs::read(place.path(target)).expect("written"), b"new");
             assert!(fs::symlink_metadata(place.path(name)).expect("there").is_symlink());
         }
@@ -210,9 +226,9 @@ fn a_link_can_be_looked_at_and_removed_itself() {
             );
             assert_eq!(node.target().expect(name), PathBuf::from(target));
             assert!(matches!(node.open().err(), Some(FileError::LinkLoop(_))));
-            let spot = files.spot(&place.path(name), Links::Keep).expect(name);
-            assert_eq!(spot.path(), place.path(name));
-            spot.remove(false).expect(name);
+            let write_target = files.write_target(&place.path(name), Links::Keep).expect(name);
+            assert_eq!(write_target.path(), place.path(name));
+            write_target.remove(false).expect(name);
             assert!(fs::symlink_metadata(place.path(name)).is_err(), "{which:?} {name}");
         }
         assert_eq!(fs::read(place.path("file")).expect("there"), b"inside");

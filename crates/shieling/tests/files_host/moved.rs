@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use shieling::environment::{Expect, FileError, Links, Spot};
+use shieling::environment::{Expect, FileError, Links, WriteTarget};
 
 use crate::place::{BOTH, In, Place, link};
 
@@ -34,30 +34,34 @@ fn tree(directory: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-/// Every way to change something at a spot.
-fn changes(place: &Place, spot: &dyn Spot) -> Vec<(&'static str, Result<(), FileError>)> {
+/// Every way to change something at a write target.
+fn changes(place: &Place, write_target: &dyn WriteTarget) -> Vec<(&'static str, Result<(), FileError>)> {
     let files = place.files();
-    let other = |name: &str| files.spot(&place.path(name), Links::Keep).expect("a spot");
+    let other = |name: &str| {
+        files
+            .write_target(&place.path(name), Links::Keep)
+            .expect("a write target")
+    };
     let was = files
         .node(&place.path("beside"), Links::Follow)
         .and_then(|node| node.meta())
         .expect("there");
     vec![
-        ("replace", spot.replace(b"ours", false, Expect::Any)),
-        ("make", spot.replace(b"ours", false, Expect::Nothing)),
-        ("restore", spot.restore(b"ours", &was, Expect::Any)),
-        ("set_mode", spot.set_mode(0o777)),
-        ("remove", spot.remove(true)),
-        ("move away", spot.rename(&*other("taken"), false)),
-        ("move here", other("beside").rename(spot, false)),
-        ("move over", other("beside").rename(spot, true)),
-        ("look", spot.current().map(|_| ())),
+        ("replace", write_target.replace(b"ours", false, Expect::Any)),
+        ("make", write_target.replace(b"ours", false, Expect::Nothing)),
+        ("restore", write_target.restore(b"ours", &was, Expect::Any)),
+        ("set_mode", write_target.set_mode(0o777)),
+        ("remove", write_target.remove(true)),
+        ("move away", write_target.rename(&*other("taken"), false)),
+        ("move here", other("beside").rename(write_target, false)),
+        ("move over", other("beside").rename(write_target, true)),
+        ("look", write_target.current().map(|_| ())),
     ]
 }
 
 #[test]
 fn a_change_never_lands_where_its_directory_was_moved_to() {
-    // What becomes of `a` once a spot in it was found, and which one that is.
+    // What becomes of `a` once a write target in it was found, and which one that is.
     type Then = fn(&Place);
     let moves: [(&str, Then); 5] = [
         ("outside", |place| {
@@ -92,13 +96,15 @@ fn a_change_never_lands_where_its_directory_was_moved_to() {
                     |_| {},
                 );
                 let files = place.files();
-                let spot = files.spot(&place.path(name), Links::Follow).expect("a spot");
+                let write_target = files
+                    .write_target(&place.path(name), Links::Follow)
+                    .expect("a write target");
                 then(&place);
                 let root = place.work().parent().expect("it has one").to_path_buf();
                 let before = tree(&root);
-                for (change, result) in changes(&place, &*spot) {
+                for (change, result) in changes(&place, &*write_target) {
                     assert!(
-                        matches!(&result, Err(FileError::Changed(path)) if path == spot.path()),
+                        matches!(&result, Err(FileError::Changed(path)) if path == write_target.path()),
                         "{which:?} {label} {name} {change}: {result:?}"
                     );
                     assert_eq!(tree(&root), before, "{which:?} {label} {name} {change}");
@@ -113,14 +119,15 @@ fn a_directory_that_is_back_is_written_to_as_if_nothing_had_been() {
     for which in BOTH {
         let place = Place::new(which);
         fs::create_dir(place.path("a")).expect("ours");
-        let spot = place
+        let write_target = place
             .files()
-            .spot(&place.path("a/file"), Links::Follow)
-            .expect("a spot");
+            .write_target(&place.path("a/file"), Links::Follow)
+            .expect("a write target");
         fs::rename(place.path("a"), place.outside("moved")).expect("ours");
-        assert!(spot.replace(b"ours", false, Expect::Any).is_err());
+        assert!(write_target.replace(b"ours", false, Expect::Any).is_err());
         fs::rename(place.outside("moved"), place.path("a")).expect("ours");
-        spot.replace(b"ours", false, Expect::Nothing)
+        write_target
+            .replace(b"ours", false, Expect::Nothing)
             .expect("it is where it was");
         assert_eq!(fs::read(place.path("a/file")).expect("there"), b"ours");
     }
@@ -144,8 +151,8 @@ fn what_is_put_back_has_its_permissions_and_its_time() {
                 .and_then(|node| node.meta())
                 .expect("there");
             fs::remove_file(&path).expect("ours");
-            let spot = files.spot(&path, Links::Follow).expect("a spot");
-            spot.restore(b"old", &was, Expect::Nothing).expect("put back");
+            let write_target = files.write_target(&path, Links::Follow).expect("a write target");
+            write_target.restore(b"old", &was, Expect::Nothing).expect("put back");
             let now = fs::metadata(&path).expect("there");
             assert_eq!(now.permissions().mode() & 0o7777, mode, "{which:?}");
             assert_eq!(now.modified().expect("it has one"), time, "{which:?}");
@@ -235,18 +242,22 @@ fn race(which: In, way: Way) {
                 Way::New => "directory/new/deep",
                 Way::MovedIn => "directory/in",
             };
-            let spot = files.spot(&place.path(name), Links::Follow).expect("a spot");
-            let beside = files.spot(&place.path("beside"), Links::Keep).expect("a spot");
+            let write_target = files
+                .write_target(&place.path(name), Links::Follow)
+                .expect("a write target");
+            let beside = files
+                .write_target(&place.path("beside"), Links::Keep)
+                .expect("a write target");
             begun.store(round, Ordering::Release);
             // Both are awake then: on a busy machine, the other one would begin when this has ended.
             while ready.load(Ordering::Acquire) != round {
                 std::thread::yield_now();
             }
             let result = match way {
-                Way::Over => spot.replace(b"ours", false, Expect::Any),
-                Way::New => spot.replace(b"ours", false, Expect::Nothing),
-                Way::MovedIn => beside.rename(&*spot, false),
-                Way::MovedOver => beside.rename(&*spot, true),
+                Way::Over => write_target.replace(b"ours", false, Expect::Any),
+                Way::New => write_target.replace(b"ours", false, Expect::Nothing),
+                Way::MovedIn => beside.rename(&*write_target, false),
+                Way::MovedOver => beside.rename(&*write_target, true),
             };
             while done.load(Ordering::Acquire) != round {
                 std::thread::yield_now();

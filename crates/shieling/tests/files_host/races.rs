@@ -234,10 +234,10 @@ fn no_byte_is_written_outside() {
                         Expect::Any | Expect::Stamp(_) => "directory/canary".to_owned(),
                         Expect::Nothing => format!("directory/new{}/deep", seen.tried()),
                     };
-                    let spot = files.spot(&place.path(name), Links::Follow);
-                    let result = spot.and_then(|spot| {
-                        spot.replace(b"inside", false, expect)?;
-                        Ok(spot.path().starts_with(place.work()))
+                    let write_target = files.write_target(&place.path(name), Links::Follow);
+                    let result = write_target.and_then(|write_target| {
+                        write_target.replace(b"inside", false, expect)?;
+                        Ok(write_target.path().starts_with(place.work()))
                     });
                     match result {
                         // What is outside on the host is a private place in the sandbox.
@@ -266,10 +266,10 @@ fn no_byte_is_written_outside() {
                     link(targets(suffix == "out").0, place.path("new_link"));
                     put(&place, "new_link", &format!("file_{suffix}"));
                 }
-                let spot = files.spot(&file, Links::Follow);
-                let result = spot.and_then(|spot| {
-                    spot.replace(b"inside", false, Expect::Any)?;
-                    Ok(spot.path().starts_with(place.work()))
+                let write_target = files.write_target(&file, Links::Follow);
+                let result = write_target.and_then(|write_target| {
+                    write_target.replace(b"inside", false, Expect::Any)?;
+                    Ok(write_target.path().starts_with(place.work()))
                 });
                 match result {
                     Ok(false) if which == In::Sandbox => seen.refused += 1,
@@ -316,8 +316,8 @@ fn nothing_is_removed_outside() {
                         wait_for_a_swap(swaps, before);
                     }
                     let before = swaps.load(Ordering::Relaxed);
-                    let spot = files.spot(&place.path(removed), Links::Keep);
-                    let result = spot.and_then(|spot| spot.remove(true));
+                    let write_target = files.write_target(&place.path(removed), Links::Keep);
+                    let result = write_target.and_then(|write_target| write_target.remove(true));
                     seen.amid += usize::from(swaps.load(Ordering::Relaxed) != before);
                     match &result {
                         // Something was put into it while it was emptied.
@@ -373,8 +373,8 @@ fn of_two_who_expect_the_same_state_one_is_told() {
                 let mut bytes = [0; 16];
                 let count = content.read_at(0, &mut bytes).expect("read");
                 let number: u64 = String::from_utf8_lossy(&bytes[..count]).parse().expect("a number");
-                let spot = files.spot(&path, Links::Follow).expect("a spot");
-                match spot.replace((number + 1).to_string().as_bytes(), false, Expect::Stamp(stamp)) {
+                let write_target = files.write_target(&path, Links::Follow).expect("a write target");
+                match write_target.replace((number + 1).to_string().as_bytes(), false, Expect::Stamp(stamp)) {
                     Ok(()) => done += 1,
                     Err(FileError::Changed(_)) => {}
                     Err(other) => panic!("{other:?}"),
@@ -421,8 +421,9 @@ fn what_somebody_else_wrote_meanwhile_is_not_lost() {
                 continue;
             };
             let ours = format!("ours {round}");
-            let spot = files.spot(&path, Links::Follow);
-            let result = spot.and_then(|spot| spot.replace(ours.as_bytes(), false, Expect::Stamp(stamp)));
+            let write_target = files.write_target(&path, Links::Follow);
+            let result = write_target
+                .and_then(|write_target| write_target.replace(ours.as_bytes(), false, Expect::Stamp(stamp)));
             if result.is_err() {
                 assert_ne!(
                     fs::read_to_string(&path).expect("there"),

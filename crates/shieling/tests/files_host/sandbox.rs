@@ -41,16 +41,16 @@ fn secrets(work: &Path) {
 
 /// Each way to change what stands at a path; what was said to each.
 fn attempts(place: &Place, files: &dyn Files, name: &str) -> Vec<Result<(), FileError>> {
-    let spot = |name: &str, links| files.spot(&place.path(name), links);
+    let write_target = |name: &str, links| files.write_target(&place.path(name), links);
     fs::write(place.path("mover"), "moved over it").expect("ours");
     vec![
-        spot(name, Links::Follow).and_then(|spot| spot.replace(b"x", false, Expect::Any)),
-        spot(name, Links::Follow).and_then(|spot| spot.replace(b"x", false, Expect::Nothing)),
-        spot(name, Links::Keep).and_then(|spot| spot.replace(b"x", false, Expect::Any)),
-        spot(name, Links::Keep).and_then(|spot| spot.remove(true)),
-        spot(name, Links::Keep).and_then(|from| from.rename(&*spot("elsewhere", Links::Keep)?, false)),
-        spot(name, Links::Keep).and_then(|to| spot("mover", Links::Keep)?.rename(&*to, true)),
-        spot(name, Links::Keep).and_then(|to| spot("mover", Links::Keep)?.rename(&*to, false)),
+        write_target(name, Links::Follow).and_then(|write_target| write_target.replace(b"x", false, Expect::Any)),
+        write_target(name, Links::Follow).and_then(|write_target| write_target.replace(b"x", false, Expect::Nothing)),
+        write_target(name, Links::Keep).and_then(|write_target| write_target.replace(b"x", false, Expect::Any)),
+        write_target(name, Links::Keep).and_then(|write_target| write_target.remove(true)),
+        write_target(name, Links::Keep).and_then(|from| from.rename(&*write_target("elsewhere", Links::Keep)?, false)),
+        write_target(name, Links::Keep).and_then(|to| write_target("mover", Links::Keep)?.rename(&*to, true)),
+        write_target(name, Links::Keep).and_then(|to| write_target("mover", Links::Keep)?.rename(&*to, false)),
     ]
 }
 
@@ -115,8 +115,8 @@ fn what_is_hidden_is_not_there_by_any_way() {
     }
     // The directory that holds one cannot go, and nothing of it goes.
     let removed = later
-        .spot(&place.path("app"), Links::Keep)
-        .expect("a spot")
+        .write_target(&place.path("app"), Links::Keep)
+        .expect("a write target")
         .remove(true);
     assert!(
         matches!(&removed, Err(FileError::Fixed(path)) if *path == place.path("app")),
@@ -194,8 +194,8 @@ fn what_is_protected_can_be_read_and_not_changed() {
     }
     // Its neighbours can be changed.
     files
-        .spot(&place.path(".git/description"), Links::Follow)
-        .expect("a spot")
+        .write_target(&place.path(".git/description"), Links::Follow)
+        .expect("a write target")
         .replace(b"x", false, Expect::Any)
         .expect("written");
 }
@@ -215,14 +215,18 @@ fn under_readonly_nothing_changes_in_either_tier() {
             }
         });
         let files = place.files();
-        let spot = |name: &str| files.spot(&place.path(name), Links::Keep).expect("a spot");
+        let write_target = |name: &str| {
+            files
+                .write_target(&place.path(name), Links::Keep)
+                .expect("a write target")
+        };
         for (at, done) in [
-            spot("file").replace(b"x", false, Expect::Any),
-            spot("new").replace(b"x", false, Expect::Any),
-            spot("new/deep").replace(b"x", false, Expect::Any),
-            spot("file").remove(false),
-            spot("directory").remove(true),
-            spot("file").rename(&*spot("new"), false),
+            write_target("file").replace(b"x", false, Expect::Any),
+            write_target("new").replace(b"x", false, Expect::Any),
+            write_target("new/deep").replace(b"x", false, Expect::Any),
+            write_target("file").remove(false),
+            write_target("directory").remove(true),
+            write_target("file").rename(&*write_target("new"), false),
         ]
         .into_iter()
         .enumerate()
@@ -243,8 +247,8 @@ fn commands_and_files_see_the_same() {
     let files = place.files();
     let write = |path: &Path, text: &str| {
         files
-            .spot(path, Links::Follow)
-            .expect("a spot")
+            .write_target(path, Links::Follow)
+            .expect("a write target")
             .replace(text.as_bytes(), false, Expect::Any)
     };
     assert!(
@@ -299,8 +303,10 @@ fn where_files_keep_their_places_only_the_workspace_is_reached() {
         );
     }
     let files = place.files();
-    let spot = files.spot(&place.path("new/file"), Links::Follow).expect("a spot");
-    spot.replace(b"x", false, Expect::Nothing).expect("written");
+    let write_target = files
+        .write_target(&place.path("new/file"), Links::Follow)
+        .expect("a write target");
+    write_target.replace(b"x", false, Expect::Nothing).expect("written");
     assert_eq!(place.run("cat new/file"), ("x".to_owned(), true));
 }
 
@@ -339,12 +345,16 @@ fn the_power_of_root_is_not_used_for_others_files_and_is_back_afterwards() {
         Err(FileError::Permission(_))
     ));
     let files = place.files();
-    let spot = |name: &str| files.spot(&place.path(name), Links::Follow).expect("a spot");
+    let write_target = |name: &str| {
+        files
+            .write_target(&place.path(name), Links::Follow)
+            .expect("a write target")
+    };
     assert!(matches!(
-        spot("private").replace(b"x", false, Expect::Any),
+        write_target("private").replace(b"x", false, Expect::Any),
         Err(FileError::Permission(_))
     ));
-    spot("shared")
+    write_target("shared")
         .replace(b"ours", false, Expect::Any)
         .expect("everybody may");
     assert_eq!(

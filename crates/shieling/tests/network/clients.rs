@@ -141,6 +141,29 @@ fn a_programs_own_servers_keep_working() {
 }
 
 #[test]
+fn a_server_on_all_addresses_at_the_port_of_a_host_is_refused_with_an_explanation() {
+    let server = Server::start();
+    let place = Place::open(&[&server.host()]);
+    if !has("python3") {
+        return;
+    }
+    let port = server.address.port();
+    for address in ["0.0.0.0", "::"] {
+        let outcome = place.run(&format!("python3 -m http.server --bind {address} {port}"));
+        assert_eq!(outcome.exit_code, Some(1), "{outcome:?}");
+        let hint = outcome
+            .hints
+            .iter()
+            .find(|hint| hint.because.contains(&format!("port {port}")));
+        let instead = hint.map(|hint| hint.instead.as_str());
+        assert!(
+            instead.is_some_and(|instead| instead.contains(&format!("127.0.0.1:{port}"))),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[test]
 fn an_address_and_a_range_are_opened_by_port() {
     // An address of this host that is no loopback, if it has one: no packet is sent to find it.
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");

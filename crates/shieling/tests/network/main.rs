@@ -9,9 +9,10 @@ mod asking;
 mod attacks;
 mod clients;
 mod place;
+mod programs;
 mod secrets;
 
 #[test]
 fn an_ordinary_user_has_the_same_network() {
-    shieling_testkit::again_as_user(&["clients::", "attacks::", "asking::", "secrets::"]);
+    shieling_testkit::again_as_user(&["clients::", "attacks::", "asking::", "secrets::", "programs::"]);
 }

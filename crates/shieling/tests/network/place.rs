@@ -12,6 +12,7 @@ use shieling::network::HostRule;
 use shieling::outcome::{NetworkDenied, Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
+use shieling::session::{JobRequest, TerminalSize};
 use shieling::{Builder, Shieling};
 
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -114,15 +115,28 @@ impl Place {
     }
 
     pub(crate) fn run(&self, text: &str) -> Outcome {
+        self.runtime.block_on(self.shieling.run(self.command(text), None))
+    }
+
+    fn command(&self, text: &str) -> Command {
         let root = self.workspace.path().canonicalize().expect("it is there");
         let variables = [("PATH", PATH), ("LC_ALL", "C.UTF-8"), ("HOME", "/tmp")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let command = Command::new(text, root)
+        Command::new(text, root)
             .expect("a command")
             .with_variables(BTreeMap::from(variables))
             .with_deadline(LONGEST)
-            .expect("some time");
-        self.runtime.block_on(self.shieling.run(command, None))
+            .expect("some time")
+    }
+
+    /// Runs a text on a terminal of its own.
+    pub(crate) fn on_terminal(&self, text: &str) -> Outcome {
+        let request = JobRequest {
+            session: None,
+            terminal: Some(TerminalSize::default()),
+            ..JobRequest::new(self.command(text))
+        };
+        self.runtime.block_on(self.shieling.shell(request))
     }
 
     /// Ends the sandbox. The next command is run in another one.

@@ -55,6 +55,33 @@ fn what_a_command_prints_of_it_is_the_placeholder() {
 }
 
 #[test]
+fn what_a_terminal_shows_of_it_is_the_placeholder() {
+    let place = with_secret();
+    let placeholder = place.prints("printf %s \"$API_TOKEN\"");
+    std::fs::write(place.workspace.path().join("env"), VALUE).expect("our own file");
+    let letters: String = VALUE
+        .chars()
+        .map(|letter| format!("printf {letter}; sleep 0.02; "))
+        .collect();
+    let (half, rest) = VALUE.split_at(9);
+    for text in [
+        "cat env".to_owned(),
+        "cat env >&2; cat env > /dev/tty".to_owned(),
+        format!("printf %s {half}; sleep 0.2; printf %s {rest}; echo"),
+        letters,
+    ] {
+        let outcome = place.on_terminal(&text);
+        assert!(
+            !outcome.stdout.contains(VALUE) && outcome.stdout.contains(&placeholder),
+            "{text}: {outcome:?}"
+        );
+    }
+    // What only begins like a secret is shown, at the end at the latest.
+    let outcome = place.on_terminal(&format!("printf {}", &VALUE[..6]));
+    assert_eq!(outcome.stdout, &VALUE[..6], "{outcome:?}");
+}
+
+#[test]
 fn programs_trust_the_authority_of_the_gateway() {
     let place = with_secret();
     for variable in [

@@ -158,6 +158,37 @@ async fn a_command_that_goes_on_keeps_its_session_busy_until_c_c() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_command_goes_on_as_a_job_if_its_request_says_so_and_no_other_does() {
+    let _beside = beside().await;
+    let place = Place::new(BOTH[0], None);
+    let asked = |text: &str, rest, on_timeout| {
+        let mut call = place.call(text, Duration::from_secs(30));
+        call.background_at_rest = rest;
+        call.on_timeout = on_timeout;
+        call
+    };
+    let rest = Some(Duration::from_millis(300));
+    let running = place
+        .shieling
+        .shell(asked("echo begun; sleep 50", rest, OnTimeout::Background))
+        .await;
+    assert_eq!((running.status, running.stdout.as_str()), (Status::Running, "begun\n"));
+    let job: JobId = running.job.expect("it goes on").parse().expect("an id");
+    place.shieling.kill(&job).await.expect("it is there");
+    // Output is no rest, and neither is a request that ends its command.
+    let steady = "for i in 1 2 3 4 5 6; do echo $i; sleep 0.1; done";
+    for (text, rest, on_timeout) in [
+        (steady, Some(Duration::from_secs(10)), OnTimeout::Background),
+        ("sleep 0.6", rest, OnTimeout::Kill),
+        ("sleep 0.6", None, OnTimeout::Background),
+    ] {
+        let outcome = place.shieling.shell(asked(text, rest, on_timeout)).await;
+        assert_eq!(outcome.status, Status::Exited, "{text}: {outcome:?}");
+    }
+    place.close().await.expect("nothing is left");
+}
+
 /// M14: what is left in the background is told as its own job, and nowhere else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m14_what_is_left_behind_is_a_job_with_its_own_output() {

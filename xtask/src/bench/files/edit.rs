@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use shieling::files::{EditRequest, FileRequest, FileResponse};
 
+use crate::bench::measure::time;
 use crate::bench::measure::{Plan, Row, interleaved};
-use crate::bench::process::time;
 use crate::bench::target::{Target, table};
 use crate::subject::Library;
 

@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use shieling::files::{FileContent, FileRequest, FileResponse, ReadRequest};
 
+use crate::bench::measure::time;
 use crate::bench::measure::{Plan, Row, interleaved};
-use crate::bench::process::time;
 use crate::bench::target::{Target, table};
 use crate::subject::Library;
 

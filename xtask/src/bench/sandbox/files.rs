@@ -9,9 +9,9 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 
 use super::start::bare;
-use crate::bench::Scratch;
 use crate::bench::measure::{Plan, Row, cell, interleaved, shown};
-use crate::bench::process::time;
+use crate::bench::measure::{one_line, time};
+use crate::bench::scratch::Scratch;
 use crate::bench::target::{Target, over};
 use crate::subject::{Caller, Library};
 
@@ -36,7 +36,7 @@ pub(super) fn run(scratch: &Scratch) -> anyhow::Result<String> {
         ("`python3 -c 'import json'`", &package, &python, 10),
     ] {
         let line = compare(directory, script, calls_a_round)
-            .unwrap_or_else(|error| format!("not measured: {} | | | | |", super::one_line(&error)));
+            .unwrap_or_else(|error| format!("not measured: {} | | | | |", one_line(&error)));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "| {} | {line} |", cell(name));
     }

@@ -22,7 +22,7 @@ pub(super) fn run(library: &Library) -> anyhow::Result<String> {
             let held = verdict(bytes <= LARGEST_PROGRAM_BYTES);
             let _ = writeln!(text, "The jail's program: {bytes} bytes (target ≤ 2 MB, {held}).\n");
         }
-        Err(error) => text.push_str(&super::not_measured(error)),
+        Err(error) => text.push_str(&crate::bench::measure::not_measured(error)),
     }
     let zygote = library.zygote()?;
     let place = library.sandbox();

@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use super::bubblewrap;
 use super::exec::Exec;
 use crate::bench::measure::{Measured, Plan, Row, interleaved};
-use crate::bench::process::time;
+use crate::bench::measure::{one_line, time};
 use crate::bench::target::{Target, table};
 use crate::subject::{Caller, Library, Place};
 
@@ -37,7 +37,7 @@ impl<'a> Rows<'a> {
 
     fn absent(&mut self, name: &str, why: &anyhow::Error) {
         // Writing to a String cannot fail.
-        let _ = writeln!(self.absent, "\n{name}: not measured, {}.", super::one_line(why));
+        let _ = writeln!(self.absent, "\n{name}: not measured, {}.", one_line(why));
     }
 
     /// The rows that are always there.

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use shieling::outcome::Status;
+use shieling::outcome::{Outcome, Status};
 
 use crate::outside::{self, Above, Background, Mark, Pinned, groups, is_the_same, remember, signal};
 use crate::support::{Checked, Field, check, line, suite, wrong};
@@ -53,11 +53,7 @@ pub(super) fn init_killed(field: &Field<'_>) -> Checked {
     let above = above_of_exec(&mark)?;
     field.attempted();
     signal(above.init.pid, Signal::KILL)?;
-    let outcome = running.end()?;
-    // The kernel kills all that is in there, in an order of its own: a supervisor that is reached later than its
-    // command has seen that end, and that nothing is left, and says so.
-    let was_seen = outcome.status == Status::Signalled && outcome.exit_code == Some(137) && outcome.survivors == 0;
-    check(outcome.status == Status::Lost || was_seen, || line(&outcome))?;
+    is_lost_or_seen(&running.end()?)?;
     mark.wait_for(0)?;
     above.are_gone()?;
     // The keeper is left, and clears up.
@@ -75,11 +71,17 @@ pub(super) fn keeper_killed(field: &Field<'_>) -> Checked {
     let above = above_of_exec(&mark)?;
     field.attempted();
     signal(above.keeper.pid, Signal::KILL)?;
-    let outcome = running.end()?;
-    check(outcome.status == Status::Lost, || line(&outcome))?;
+    is_lost_or_seen(&running.end()?)?;
     mark.wait_for(0)?;
     above.are_gone()?;
     place.works("true").map(drop)
+}
+
+/// The end of a command whose jail was killed. The kernel kills all that is in there, in an order of its own: a
+/// supervisor that is reached later than its command has seen that end, and that nothing is left, and says so.
+fn is_lost_or_seen(outcome: &Outcome) -> Checked {
+    let was_seen = outcome.status == Status::Signalled && outcome.exit_code == Some(137) && outcome.survivors == 0;
+    check(outcome.status == Status::Lost || was_seen, || line(outcome))
 }
 
 /// The jail's processes above the one of two sleepers that its command has become.

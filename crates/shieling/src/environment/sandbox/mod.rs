@@ -28,15 +28,18 @@ mod beneath;
 mod guard;
 mod repository;
 mod refused;
+mod full;
 mod hidden;
 mod fit;
 mod foreign;
+mod held_port;
 mod no_network;
 mod outside;
 mod staging;
 mod stage;
 mod watched;
 mod struck;
+mod tracked;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -75,6 +78,7 @@ pub use restrictions::{Restrictions, Sizes};
 use stage::Stage;
 pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
+use tracked::Tracked;
 pub use view::ViewError;
 use watched::{Runs, Watched};
 pub use writable::repository_above;
@@ -134,6 +138,8 @@ pub struct Sandbox {
     runs: Arc<AtomicUsize>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
+    /// The hidden files that git tracks, as that jail's commands have found them.
+    tracked: TrackedFiles,
     /// The network, where it is opened by name.
     outside: Outside,
 }
@@ -145,6 +151,9 @@ pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
 
 /// Names in the workspace, relative to it.
 type Held = Arc<Mutex<BTreeSet<PathBuf>>>;
+
+/// What git tracks of hidden files, looked at before and after each command.
+type TrackedFiles = Arc<Mutex<Option<Tracked>>>;
 
 /// A guard that a jail and the ends of its commands share; none where nothing is protected.
 type Guarding = Arc<Mutex<Option<Guard>>>;
@@ -187,6 +196,7 @@ struct Running {
     watching: Watching,
     runs: Arc<AtomicUsize>,
     held: Held,
+    tracked: TrackedFiles,
     workspace: PathBuf,
     /// Where changes to the workspace go, if not into it.
     stage: Option<Arc<Stage>>,
@@ -213,6 +223,7 @@ impl Sandbox {
             watching: Mutex::default(),
             runs: Arc::default(),
             held: Held::default(),
+            tracked: TrackedFiles::default(),
             outside: Outside::default(),
         }
     }
@@ -328,6 +339,7 @@ impl Sandbox {
             Arc::clone(&latest)
         };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) = Tracked::of(restrictions);
         *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
             enforced: jail.ready().enforced.clone(),
             missing: missing(isolation, &jail),
@@ -351,6 +363,7 @@ impl Sandbox {
             watching,
             runs: Arc::clone(&self.runs),
             held: Arc::clone(&self.held),
+            tracked: Arc::clone(&self.tracked),
             workspace: restrictions.workspace.clone(),
             slow,
             pending: Mutex::new(pending),
@@ -577,6 +590,9 @@ impl Running {
     ///
     /// It is told until the jail has said that it is done: a caller may stop to wait in between.
     fn appeared(&self) -> Result<Update, HiddenError> {
+        if let Some(tracked) = &mut *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) {
+            tracked.look();
+        }
         let (mut hide, mut hold) = (Vec::new(), Vec::new());
         for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
             let found = hidden.refresh()?;
@@ -774,6 +790,7 @@ impl Environment for Sandbox {
                 self.outside.fresh().map_err(environment)?;
             }
             let runs = Runs::one_of(&self.runs);
+            let terminal = matches!(streams, Streams::Terminal(_));
             let first = First::Waits(self.plan(command.request()), streams, next);
             let text = command.request().text();
             let (running, first) = self.ready_for(first, text).await?;
@@ -785,7 +802,7 @@ impl Environment for Sandbox {
                     running.jail.spawn_before(next, &plan, streams).await
                 }
             };
-            let process = self.outside.redacted(process?)?;
+            let process = self.outside.redacted(process?, terminal)?;
             Ok(process.with_end(running.sweeper(runs)))
         })
     }
@@ -878,9 +895,13 @@ impl Environment for Sandbox {
         }
         drop(held);
         hints.extend(refused::explain(&outcome.stderr));
+        hints.extend(full::explain(self.restrictions(), outcome));
         let opened = self.outside.is_open();
         hints.extend(no_network::hint(self.restrictions().network, opened, outcome));
+        hints.extend(held_port::hint(&self.outside.held_ports(), outcome));
         places::explain(self.restrictions(), outcome, &mut hints);
+        let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        hints.extend(tracked.as_mut().and_then(Tracked::explain));
         hints
     }
 

@@ -107,14 +107,20 @@ impl Outside {
         self.access.get().is_some_and(|access| access.reaches(name))
     }
 
+    /// The ports that programs could listen at if the gateway of the latest jail did not.
+    pub(super) fn held_ports(&self) -> Vec<u16> {
+        self.latest().map_or_else(Vec::new, |outlet| outlet.held_ports())
+    }
+
     /// A look at what has happened until now.
     pub(super) fn look(&self) -> Option<Look> {
         self.latest().map(|outlet| outlet.look())
     }
 
-    /// A process whose output is without the secrets.
-    pub(super) fn redacted(&self, process: Process) -> Result<Process, SpawnError> {
+    /// A process whose output, in pipes or on a terminal, is without the secrets.
+    pub(super) fn redacted(&self, process: Process, terminal: bool) -> Result<Process, SpawnError> {
         match self.latest().and_then(|outlet| outlet.redactor()) {
+            Some(redactor) if terminal => Ok(network::on_terminal(process, &redactor)),
             Some(redactor) => network::redacted(process, &redactor).map_err(|source| SpawnError::Supervisor {
                 what: "making a pipe",
                 source,
@@ -184,7 +190,11 @@ impl Outside {
         false
     }
 
-    pub(super) fn redacted(&self, process: Process) -> Result<Process, SpawnError> {
+    pub(super) fn held_ports(&self) -> Vec<u16> {
+        Vec::new()
+    }
+
+    pub(super) fn redacted(&self, process: Process, _: bool) -> Result<Process, SpawnError> {
         Ok(process)
     }
 

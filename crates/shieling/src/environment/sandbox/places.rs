@@ -230,7 +230,7 @@ fn another_users(roots: &[PathBuf], outcome: &Outcome) -> Option<Hint> {
 
 /// The path that a line of a program's complains about: what stands in quotes in it, or before the words of
 /// the error. Absolute, and without steps back.
-fn named(line: &str, words: &str, cwd: &Path) -> Option<PathBuf> {
+pub(super) fn named(line: &str, words: &str, cwd: &Path) -> Option<PathBuf> {
     let before = line.split(words).next()?;
     let before = before.trim_end_matches([' ', ':', '(', '"', '\'']);
     let quoted = [('\'', '\''), ('‘', '’'), ('`', '\''), ('"', '"')]

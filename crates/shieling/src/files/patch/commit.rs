@@ -120,7 +120,7 @@ impl Work {
         for (number, mut file) in self.told {
             let staged = &self.files[number];
             if let Some(now) = &staged.now {
-                let hash = hash::written(staged.spot.as_ref(), &now.content);
+                let hash = hash::written(staged.write_target.as_ref(), &now.content);
                 self.cache.insert(&hash, &now.content);
                 file.hash = Some(hash);
             }
@@ -136,12 +136,14 @@ impl Work {
         match step {
             Step::Remove(file) => {
                 self.check(file)?;
-                self.files[file].spot.remove(false)?;
+                self.files[file].write_target.remove(false)?;
                 done.push(Undo::Restore(file));
             }
             Step::Move(from, to) => {
                 self.check(from)?;
-                self.files[from].spot.rename(self.files[to].spot.as_ref(), false)?;
+                self.files[from]
+                    .write_target
+                    .rename(self.files[to].write_target.as_ref(), false)?;
                 done.push(Undo::Back(from, to));
             }
             Step::Put(file) => {
@@ -156,36 +158,40 @@ impl Work {
 
     /// Writes the content and the mode of a file.
     fn put(&self, file: usize, now: &NewState, done: &mut Vec<Undo>) -> Result<(), FileError> {
-        let spot = self.files[file].spot.as_ref();
+        let write_target = self.files[file].write_target.as_ref();
         // The file at this path now: its own, one that was moved here, or none.
         let origin = now.origin.or(self.files[file].was.is_some().then_some(file));
         let held = origin.and_then(|origin| self.files[origin].was.as_ref().map(|held| (origin, held)));
         let Some((origin, held)) = held else {
-            spot.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
+            write_target.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
             // The change is made, even if the file cannot be read afterwards.
-            let after = stamp(spot);
+            let after = stamp(write_target);
             done.push(Undo::Unmake {
                 file,
                 stamp: after.as_ref().ok().copied(),
             });
             return after.map(|_| ());
         };
-        let mut expected = if origin == file { held.meta.stamp } else { stamp(spot)? };
+        let mut expected = if origin == file {
+            held.meta.stamp
+        } else {
+            stamp(write_target)?
+        };
         // The mode first: its undo changes the state that the undo of the content expects.
         if self.files[origin].changes_mode(now)
             && let Some(executable) = now.executable
         {
-            resolve::check(spot, expected)?;
-            spot.set_mode(runnable(held.meta.mode, executable))?;
+            resolve::check(write_target, expected)?;
+            write_target.set_mode(runnable(held.meta.mode, executable))?;
             done.push(Undo::Mode {
                 file,
                 mode: held.meta.mode,
             });
-            expected = stamp(spot)?;
+            expected = stamp(write_target)?;
         }
         if held.content != now.content {
-            spot.replace(&now.content, false, Expect::Stamp(expected))?;
-            let after = stamp(spot);
+            write_target.replace(&now.content, false, Expect::Stamp(expected))?;
+            let after = stamp(write_target);
             done.push(Undo::Rewrite {
                 file,
                 origin,
@@ -200,7 +206,7 @@ impl Work {
     fn check(&self, file: usize) -> Result<(), FileError> {
         let staged = &self.files[file];
         match &staged.was {
-            Some(held) => resolve::check(staged.spot.as_ref(), held.meta.stamp),
+            Some(held) => resolve::check(staged.write_target.as_ref(), held.meta.stamp),
             None => Err(FileError::Changed(staged.path())),
         }
     }
@@ -223,28 +229,30 @@ impl Work {
     }
 
     fn undo_one(&self, undo: &Undo) -> Result<(), (usize, FileError)> {
-        let spot = |file: usize| self.files[file].spot.as_ref();
+        let write_target = |file: usize| self.files[file].write_target.as_ref();
         let held = |file: usize| self.files[file].was.as_ref();
         let known =
             |file: usize, stamp: Option<Stamp>| stamp.ok_or_else(|| FileError::Changed(self.files[file].path()));
         match *undo {
             Undo::Restore(file) => match held(file) {
-                Some(held) => spot(file).restore(&held.content, &held.meta, Expect::Nothing),
+                Some(held) => write_target(file).restore(&held.content, &held.meta, Expect::Nothing),
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
-            Undo::Back(from, to) => spot(to).rename(spot(from), false).map_err(|error| (from, error)),
+            Undo::Back(from, to) => write_target(to)
+                .rename(write_target(from), false)
+                .map_err(|error| (from, error)),
             Undo::Rewrite { file, origin, stamp } => match held(origin) {
                 Some(held) => known(file, stamp)
-                    .and_then(|stamp| spot(file).restore(&held.content, &held.meta, Expect::Stamp(stamp))),
+                    .and_then(|stamp| write_target(file).restore(&held.content, &held.meta, Expect::Stamp(stamp))),
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
             Undo::Unmake { file, stamp } => known(file, stamp)
-                .and_then(|stamp| resolve::check(spot(file), stamp))
-                .and_then(|()| spot(file).remove(false))
+                .and_then(|stamp| resolve::check(write_target(file), stamp))
+                .and_then(|()| write_target(file).remove(false))
                 .map_err(|error| (file, error)),
-            Undo::Mode { file, mode } => spot(file).set_mode(mode).map_err(|error| (file, error)),
+            Undo::Mode { file, mode } => write_target(file).set_mode(mode).map_err(|error| (file, error)),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::staged::{NewState, Staged};
 use crate::environment::{FileError, Kind, Links};
 use crate::files::diff::{self, Diff, Names};
 use crate::files::encoding::Encoding;
-use crate::files::resolve::{self, LoadedFile, WriteTarget};
+use crate::files::resolve::{self, LoadedFile, ResolvedTarget};
 use crate::files::{Access, Context, FilesError, PatchedFile, PlannedChange};
 use crate::units::ByteCount;
 
@@ -58,7 +58,7 @@ impl<'a> Stage<'a> {
         let known = self
             .files
             .iter()
-            .position(|file| file.spot.path() == reached.spot.path());
+            .position(|file| file.write_target.path() == reached.write_target.path());
         if let Some(known) = known {
             return Ok(known);
         }
@@ -72,9 +72,9 @@ impl<'a> Stage<'a> {
         };
         let size = was.as_ref().map_or(0, |held| held.content.len() as u64);
         self.size += size;
-        let WriteTarget { spot, .. } = reached;
+        let ResolvedTarget { write_target, .. } = reached;
         if self.size > LARGEST {
-            let (path, done) = (spot.path().to_path_buf(), "patched, all files together,");
+            let (path, done) = (write_target.path().to_path_buf(), "patched, all files together,");
             return Err(FilesError::TooLarge {
                 path,
                 size: self.size,
@@ -89,7 +89,7 @@ impl<'a> Stage<'a> {
             executable: None,
             origin: Some(number),
         });
-        self.files.push(Staged { spot, was, now });
+        self.files.push(Staged { write_target, was, now });
         Ok(number)
     }
 

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::environment::Spot;
+use crate::environment::WriteTarget;
 use crate::files::resolve::LoadedFile;
 
 /// A file that a patch names, before and after.
 pub(super) struct Staged {
-    pub(super) spot: Box<dyn Spot>,
+    pub(super) write_target: Box<dyn WriteTarget>,
     pub(super) was: Option<LoadedFile>,
     pub(super) now: Option<NewState>,
 }
@@ -23,7 +23,7 @@ pub(super) struct NewState {
 
 impl Staged {
     pub(super) fn path(&self) -> PathBuf {
-        self.spot.path().to_path_buf()
+        self.write_target.path().to_path_buf()
     }
 
     /// Returns whether the file does not change.

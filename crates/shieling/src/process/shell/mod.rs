@@ -7,13 +7,12 @@
 //!   └──── its supervisor: end this command, and what it started; the shell stays
 //! ```
 
-mod hearing;
+mod shell_channel;
 mod running;
+mod state;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -24,10 +23,13 @@ use shieling_bash::message::{KEY, LONGEST_TEXT, order as ordered};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
-use self::hearing::Hearing;
 use self::running::{Running, since_boot};
-use super::job::{self, Supervised};
-use super::{Process, SpawnError, memory, socket};
+use self::shell_channel::ShellChannel;
+pub use self::state::State;
+use super::error::SpawnError;
+use super::handle::Process;
+use super::job::Supervised;
+use super::{memory, pipes, socket};
 
 /// The builtin, of this very version.
 static BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libshieling_bash.so"));
@@ -85,34 +87,18 @@ impl SessionShell for Shell {
     }
 
     fn state(&self) -> State {
-        self.hear().state()
+        self.channel().state()
     }
 
     fn has_ended(&self) -> bool {
-        self.hear().has_ended()
+        self.channel().has_ended()
     }
 }
 
 /// A bash that stays. Dropping it ends it, with everything that its commands have left behind.
 #[derive(Debug)]
 pub struct Shell {
-    hearing: Arc<Mutex<Hearing>>,
-}
-
-/// How a shell stands between two commands.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
-    /// Its directory; the last one that had a path, if that was deleted.
-    pub cwd: PathBuf,
-    /// Whether its directory was deleted.
-    pub deleted: bool,
-    /// Its exported variables.
-    pub variables: BTreeMap<String, String>,
-    /// The names of those that are not among them, since they are not UTF-8.
-    pub omitted: Vec<String>,
-    /// Whether its DEBUG trap was removed after its last command, because that trap would have kept every
-    /// further command from running, `trap - DEBUG` included.
-    pub debug_trap_removed: bool,
+    channel: Arc<Mutex<ShellChannel>>,
 }
 
 /// A shell that takes no command any more. Another one can be started.
@@ -144,11 +130,11 @@ impl Shell {
             .map_err(io::Error::from)
             .map_err(failed("making a session's key"))?;
         let sent = rustix::net::send(&socket, &key, SendFlags::NOSIGNAL);
-        let hearing = Hearing::new(supervised, socket, key).map_err(failed("watching a session's socket"))?;
+        let channel = ShellChannel::new(supervised, socket, key).map_err(failed("watching a session's socket"))?;
         let shell = Self {
-            hearing: Arc::new(Mutex::new(hearing)),
+            channel: Arc::new(Mutex::new(channel)),
         };
-        let greeted = std::future::poll_fn(|cx| shell.hear().poll_settled(cx));
+        let greeted = std::future::poll_fn(|cx| shell.channel().poll_settled(cx));
         let greeted = tokio::time::timeout(GREETING, greeted).await;
         if sent.is_ok() && greeted == Ok(true) {
             return Ok(shell);
@@ -166,17 +152,17 @@ impl Shell {
         Err(SpawnError::Session { why })
     }
 
-    fn hear(&self) -> MutexGuard<'_, Hearing> {
-        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn channel(&self) -> MutexGuard<'_, ShellChannel> {
+        self.channel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn order(&mut self, text: &str) -> Result<Process, ShellError> {
         let settled = async {
             loop {
-                let settled = std::future::poll_fn(|cx| self.hear().poll_settled(cx));
+                let settled = std::future::poll_fn(|cx| self.channel().poll_settled(cx));
                 match tokio::time::timeout(INSISTING, settled).await {
                     Ok(settled) => break settled,
-                    Err(_) => self.hear().insist(),
+                    Err(_) => self.channel().insist(),
                 }
             }
         };
@@ -191,8 +177,8 @@ impl Shell {
                 errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
             }
         };
-        let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
-        let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
+        let (stdout_read, stdout) = pipes::pipe().map_err(failed("making a pipe"))?;
+        let (stderr_read, stderr) = pipes::pipe().map_err(failed("making a pipe"))?;
         let kept = |pipe: &OwnedFd| {
             let kept = rustix::io::fcntl_dupfd_cloexec(pipe, memory::FIRST_FREE);
             kept.map_err(io::Error::from).map_err(failed("keeping a pipe"))
@@ -200,25 +186,25 @@ impl Shell {
         let pipes = [kept(&stdout_read)?, kept(&stderr_read)?];
         // Before it can start anything.
         let since = since_boot();
-        let mut hearing = self.hear();
-        let number = hearing.next();
+        let mut channel = self.channel();
+        let number = channel.next();
         if text.len() <= LONGEST_TEXT {
             let message = [&ordered(number, 0)[..], text.as_bytes()].concat();
-            hearing.send(&message, &[stdout.as_fd(), stderr.as_fd()])?;
+            channel.send(&message, &[stdout.as_fd(), stderr.as_fd()])?;
         } else {
             let ended = [text.as_bytes(), b"\0"].concat();
             let file = memory::file("text", &ended).map_err(failed("keeping its text"))?;
             let message = ordered(number, text.len() as u64);
-            hearing.send(&message, &[stdout.as_fd(), stderr.as_fd(), file.as_fd()])?;
+            channel.send(&message, &[stdout.as_fd(), stderr.as_fd(), file.as_fd()])?;
         }
-        hearing.begin(number, pipes);
-        drop(hearing);
-        let running = Running::new(Arc::clone(&self.hearing), number, since);
+        channel.begin(number, pipes);
+        drop(channel);
+        let running = Running::new(Arc::clone(&self.channel), number, since);
         Process::from_parts(stdout_read, stderr_read, Box::new(running)).map_err(failed("watching a pipe"))
     }
 }
 
-impl Hearing {
+impl ShellChannel {
     fn send(&self, message: &[u8], fds: &[std::os::fd::BorrowedFd<'_>]) -> Result<(), ShellError> {
         socket::send(self.socket(), message, fds).map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::PIPE | Errno::CONNRESET) | None => ShellError::Ended,

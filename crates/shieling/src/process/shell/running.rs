@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::{Sleep, sleep};
 
-use super::hearing::Hearing;
+use super::shell_channel::ShellChannel;
 use crate::process::{Control, Ended, Event, MainEnd, Usage};
 
 /// How long a shell may take to leave a command whose processes are all gone, before it is told again:
@@ -29,7 +29,7 @@ const SIGTERM: i32 = 15;
 
 /// A command, running or left with something behind.
 pub(super) struct Running {
-    hearing: Arc<Mutex<Hearing>>,
+    channel: Arc<Mutex<ShellChannel>>,
     number: u64,
     /// When it began, and ended, in milliseconds since boot.
     since: u64,
@@ -50,9 +50,9 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(hearing: Arc<Mutex<Hearing>>, number: u64, since: u64) -> Self {
+    pub(super) fn new(channel: Arc<Mutex<ShellChannel>>, number: u64, since: u64) -> Self {
         Self {
-            hearing,
+            channel,
             number,
             since,
             until: None,
@@ -67,12 +67,12 @@ impl Running {
         }
     }
 
-    /// What has become known. `hearing` has been listened to.
-    fn look(&mut self, hearing: &mut Hearing) {
+    /// What has become known. `channel` has been listened to.
+    fn look(&mut self, channel: &mut ShellChannel) {
         if self.ended.is_none()
             && let Some(order) = self.order
         {
-            self.ended = hearing.part(order).map(|part| Ended {
+            self.ended = channel.part(order).map(|part| Ended {
                 ended: part.ended + self.before,
                 ..part
             });
@@ -81,32 +81,32 @@ impl Running {
             }
         }
         if self.until.is_none() {
-            let end = match (hearing.done, hearing.main_end) {
+            let end = match (channel.done, channel.main_end) {
                 // It was ended by us, with what it had started.
                 (Some(done), _) if done.number == self.number && done.broken_off.was_told() && self.order.is_some() => {
                     MainEnd::Signalled(SIGTERM)
                 }
                 (Some(done), _) if done.number == self.number => MainEnd::Exited(done.status),
                 (_, Some(end)) => end,
-                _ if hearing.lost => return self.last(Event::Lost),
+                _ if channel.lost => return self.last(Event::Lost),
                 _ => return,
             };
             self.until = Some(since_boot());
             self.patience = None;
             self.pending.push_back(Event::MainEnded(end, Usage::default()));
         }
-        if let Some(ended) = self.ended.filter(|_| !self.swept && !hearing.has_ended()) {
+        if let Some(ended) = self.ended.filter(|_| !self.swept && !channel.has_ended()) {
             // What the shell was starting when it was told to leave may have come after all had been ended.
             self.swept = true;
             self.before = ended.ended;
             self.ended = None;
-            self.order = Some(hearing.end_part(false, (self.since, u64::MAX), Duration::ZERO));
+            self.order = Some(channel.end_part(false, (self.since, u64::MAX), Duration::ZERO));
             return;
         }
-        match (self.ended, hearing.gone) {
+        match (self.ended, channel.gone) {
             (Some(ended), _) => self.last(Event::Gone(ended)),
             (None, Some(gone)) => self.last(Event::Gone(gone)),
-            (None, None) if hearing.lost => self.last(Event::Lost),
+            (None, None) if channel.lost => self.last(Event::Lost),
             (None, None) => {}
         }
     }
@@ -126,16 +126,16 @@ impl Control for Running {
             if self.over {
                 return Poll::Pending;
             }
-            let shared = Arc::clone(&self.hearing);
-            let mut hearing = lock(&shared);
-            let quiet = self.until.is_some() && self.order.is_none() && !hearing.has_ended();
+            let shared = Arc::clone(&self.channel);
+            let mut channel = lock(&shared);
+            let quiet = self.until.is_some() && self.order.is_none() && !channel.has_ended();
             if quiet {
                 // It is over, and something of it goes on: whoever comes next listens.
-                hearing.leave(self.number);
+                channel.leave(self.number);
                 return Poll::Pending;
             }
-            hearing.listen(self.number, cx);
-            self.look(&mut hearing);
+            channel.listen(self.number, cx);
+            self.look(&mut channel);
             if !self.pending.is_empty() {
                 continue;
             }
@@ -147,12 +147,12 @@ impl Control for Running {
                 self.again += 1;
                 self.before = ended.ended;
                 self.ended = None;
-                self.order = Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO));
+                self.order = Some(channel.end_part(true, (self.since, u64::MAX), Duration::ZERO));
                 self.patience = Some(Box::pin(sleep(ENDING)));
                 continue;
             }
             // It does not leave what it was told to leave: it goes, and says so by that.
-            hearing.kill();
+            channel.kill();
             self.patience = None;
         }
     }
@@ -163,12 +163,12 @@ impl Control for Running {
         }
         let until = self.until.unwrap_or(u64::MAX);
         let running = self.until.is_none();
-        let mut hearing = lock(&self.hearing);
+        let mut channel = lock(&self.channel);
         if running {
-            hearing.give_up(self.number);
+            channel.give_up(self.number);
         }
-        self.order = Some(hearing.end_part(running, (self.since, until), grace));
-        drop(hearing);
+        self.order = Some(channel.end_part(running, (self.since, until), grace));
+        drop(channel);
         if running {
             self.swept = false;
             self.patience = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
@@ -178,31 +178,31 @@ impl Control for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut hearing = lock(&self.hearing);
+        let mut channel = lock(&self.channel);
         if !self.over {
             let order = match (self.order, self.until) {
                 (Some(order), _) if self.ended.is_none() => Some(order),
                 // Told in vain, or not told yet.
                 (_, None) => {
-                    hearing.give_up(self.number);
-                    Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO))
+                    channel.give_up(self.number);
+                    Some(channel.end_part(true, (self.since, u64::MAX), Duration::ZERO))
                 }
                 // Its command has ended, and may have left something behind that is to go on.
                 (_, Some(_)) => None,
             };
             if let Some(order) = order {
-                hearing.abandon(order);
+                channel.abandon(order);
             }
             if self.until.is_none() || !self.swept {
-                hearing.abandon_command(self.since);
+                channel.abandon_command(self.since);
             }
         }
-        hearing.leave(self.number);
+        channel.leave(self.number);
     }
 }
 
-fn lock(hearing: &Mutex<Hearing>) -> MutexGuard<'_, Hearing> {
-    hearing.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(channel: &Mutex<ShellChannel>) -> MutexGuard<'_, ShellChannel> {
+    channel.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Milliseconds since boot, in which the kernel tells when a process started.

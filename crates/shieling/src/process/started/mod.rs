@@ -9,8 +9,8 @@
 //! Nothing is buffered but in the kernel's pipes, so a program that nobody reads waits, and so does whoever
 //! sends to one that does not read.
 
-mod attend;
-mod intake;
+mod driver_task;
+mod output_pipes;
 
 use std::fmt;
 use std::future::Future;
@@ -23,20 +23,17 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::drive::{Attended, Stop, Wishes};
+use super::drive::{CallerControl, Stop, Wishes};
 use super::{Limits, MainEnd, Process};
 use crate::outcome::{Outcome, Status};
 use crate::output::{SpillTo, Stream, Tee};
-use attend::{Attendant, Stage};
-use intake::{Intake, Piece};
+use driver_task::{AtEnd, DriverTask, Stage};
+use output_pipes::{OutputPipes, Piece};
 
 /// How much is written at once.
 const PIECE: usize = 64 * 1024;
 /// The exit code that a shell reports for a program that the kernel killed, as it does at a memory limit.
 const KILLED: i32 = 128 + 9;
-
-/// What is done with the outcome once it stands, such as recording it.
-pub(crate) type AtEnd = Box<dyn FnOnce(&mut Outcome) + Send>;
 
 /// A program that is talked to while it runs. Made by [`Shieling::start`](crate::Shieling::start).
 ///
@@ -56,7 +53,7 @@ pub(crate) type AtEnd = Box<dyn FnOnce(&mut Outcome) + Send>;
 pub struct Started {
     /// `None` once its end of file was sent, or nobody reads.
     input: Mutex<Option<pipe::Sender>>,
-    intake: Arc<Intake>,
+    output: Arc<OutputPipes>,
     stage: watch::Receiver<Stage>,
     main: watch::Receiver<Option<MainEnd>>,
     grace: Duration,
@@ -111,14 +108,14 @@ impl Started {
         let (wishes, wished) = watch::channel(Wishes::default());
         let (told, main) = watch::channel(None);
         let (reached, stage) = watch::channel(Stage::Running);
-        let intake = Arc::new(Intake::new([parts.stdout, parts.stderr], limits, wishes, tee));
-        let attendant = Attendant {
+        let output = Arc::new(OutputPipes::new([parts.stdout, parts.stderr], limits, wishes, tee));
+        let driver_task = DriverTask {
             job: parts.job,
-            intake: Arc::clone(&intake),
+            output: Arc::clone(&output),
             started: parts.started,
             limits,
             spill,
-            attended: Attended {
+            caller: CallerControl {
                 wishes: wished,
                 main: told,
             },
@@ -127,10 +124,10 @@ impl Started {
             at_end,
         };
         let mut scope = JoinSet::new();
-        scope.spawn(attendant.attend());
+        scope.spawn(driver_task.run());
         Self {
             input: Mutex::new(input),
-            intake,
+            output,
             stage,
             main,
             grace: limits.grace,
@@ -215,7 +212,7 @@ impl Started {
     /// Cancel safe: it goes on and is drained, and waiting again gives the outcome. What was drained is
     /// not received any more.
     pub async fn wait(&self) -> Outcome {
-        self.intake.drain();
+        self.output.drain();
         let mut stage = self.stage.clone();
         let over = stage.wait_for(|stage| matches!(stage, Stage::Over(_))).await;
         match over.as_deref() {
@@ -237,7 +234,7 @@ impl Started {
     /// # Cancel safety
     /// Cancel safe: it goes on ending.
     pub async fn kill(&self) -> Outcome {
-        self.intake.stop(Stop {
+        self.output.stop(Stop {
             cause: None,
             grace: self.grace,
         });
@@ -261,14 +258,14 @@ impl Started {
             loop {
                 // Known before the look: what is written before the end is then in the pipe.
                 let gone = !matches!(*self.stage.borrow(), Stage::Running);
-                match self.intake.take(stream, gone) {
+                match self.output.take(stream, gone) {
                     Piece::Bytes(bytes) => return Received::Bytes(bytes),
                     Piece::End => return Received::End,
                     Piece::NothingYet if gone => return Received::End,
                     Piece::Held => self.gone().await,
                     Piece::NothingYet => tokio::select! {
                         // Whether it can be read is seen by the next look.
-                        _ = self.intake.pipes[stream as usize].readable() => {}
+                        _ = self.output.pipes[stream as usize].readable() => {}
                         () = self.gone() => {}
                     },
                 }

@@ -17,13 +17,13 @@
 //! Kernel: `openat2` (5.6), `statx` with mounts (5.8).
 
 mod error;
-mod look;
+mod stat;
 mod node;
-mod power;
+mod dropped_caps;
 mod remove;
 mod rename;
 mod resolve;
-mod spot;
+mod write_target;
 mod temporary;
 mod view;
 mod write;
@@ -35,9 +35,9 @@ use std::sync::Arc;
 
 use node::HostNode;
 use resolve::Located;
-use spot::HostSpot;
+use write_target::HostWriteTarget;
 
-use super::{FileError, Files, Links, Node, Spot};
+use super::{FileError, Files, Links, Node, WriteTarget};
 
 /// The files of a view.
 #[derive(Debug)]
@@ -54,15 +54,15 @@ impl HostFiles {
 
 impl Files for HostFiles {
     fn node(&self, path: &Path, links: Links) -> Result<Box<dyn Node>, FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         match self.view.locate(path, links)? {
             Located::There(handle) => Ok(Box::new(HostNode::new(Arc::clone(&self.view), handle))),
             Located::Missing { .. } => Err(FileError::NotFound(path.to_path_buf())),
         }
     }
 
-    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
-        let _power = self.view.power()?;
-        Ok(Box::new(HostSpot::find(&self.view, path, links)?))
+    fn write_target(&self, path: &Path, links: Links) -> Result<Box<dyn WriteTarget>, FileError> {
+        let _dropped = self.view.drop_caps()?;
+        Ok(Box::new(HostWriteTarget::find(&self.view, path, links)?))
     }
 }

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use super::super::{Content, Entry, FileError, Kind, Meta, Node};
 use super::error::refused;
-use super::look::{Look, hold, kind_of};
 use super::resolve::check_name;
+use super::stat::{Stat, hold, kind_of};
 use super::view::{Handle, View, reopen};
 
 /// The owner's permission to read.
@@ -41,7 +41,7 @@ impl HostNode {
     }
 
     fn check_directory(&self) -> Result<(), FileError> {
-        match self.handle.look.kind() {
+        match self.handle.stat.kind() {
             Kind::Directory => Ok(()),
             Kind::File | Kind::Link | Kind::Fifo | Kind::Socket | Kind::Device => {
                 Err(FileError::NotADirectory(self.handle.path.clone()))
@@ -56,12 +56,12 @@ impl Node for HostNode {
     }
 
     fn meta(&self) -> Result<Meta, FileError> {
-        Ok(Look::at(&self.handle.file).map_err(self.said("look at"))?.meta())
+        Ok(Stat::at(&self.handle.file).map_err(self.said("look at"))?.meta())
     }
 
     fn open(&self) -> Result<Box<dyn Content>, FileError> {
-        let _power = self.view.power_over(&self.handle.look, READ)?;
-        check_file(&self.handle.look, &self.handle.path)?;
+        let _dropped = self.view.drop_caps_over(&self.handle.stat, READ)?;
+        check_file(&self.handle.stat, &self.handle.path)?;
         // The very file whose kind was looked at, so that there is nothing to look at again.
         let file = reopen(&self.handle.file, OFlags::RDONLY).map_err(self.said("open"))?;
         Ok(Box::new(HostContent {
@@ -71,7 +71,7 @@ impl Node for HostNode {
     }
 
     fn entries(&self) -> Result<Vec<Entry>, FileError> {
-        let _power = self.view.power_over(&self.handle.look, READ)?;
+        let _dropped = self.view.drop_caps_over(&self.handle.stat, READ)?;
         self.check_directory()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let directory = reopen(&self.handle.file, flags).map_err(self.said("list"))?;
@@ -79,65 +79,65 @@ impl Node for HostNode {
         if self.view.hides() {
             // Its name stands in the directory all the same; what is reached by it is a cover.
             entries.retain(|entry| {
-                let look = Look::in_directory(&self.handle.file, &entry.name);
-                !look.is_ok_and(|look| self.view.is_cover(&look))
+                let stat = Stat::in_directory(&self.handle.file, &entry.name);
+                !stat.is_ok_and(|stat| self.view.is_cover(&stat))
             });
         }
         Ok(entries)
     }
 
     fn child(&self, name: &OsStr) -> Result<Box<dyn Node>, FileError> {
-        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
+        let _dropped = self.view.drop_caps_over(&self.handle.stat, SEARCH)?;
         self.check_directory()?;
         check_name(name, &self.handle.path)?;
         let path = self.handle.path.join(name);
         let held = hold(&self.handle.file, name).map_err(|errno| refused(errno, "look at", &path))?;
-        let Some((file, look)) = held else {
+        let Some((file, stat)) = held else {
             return Err(FileError::NotFound(path));
         };
-        self.view.check_kept(&file, &look, &path)?;
-        let handle = Handle { file, path, look };
+        self.view.check_kept(&file, &stat, &path)?;
+        let handle = Handle { file, path, stat };
         Ok(Box::new(Self::new(Arc::clone(&self.view), handle)))
     }
 
     fn child_meta(&self, name: &OsStr) -> Result<Meta, FileError> {
-        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
+        let _dropped = self.view.drop_caps_over(&self.handle.stat, SEARCH)?;
         self.check_directory()?;
         check_name(name, &self.handle.path)?;
-        match Look::in_directory(&self.handle.file, name) {
-            Ok(look) if look.device() == self.handle.look.device() && !self.view.is_cover(&look) => Ok(look.meta()),
+        match Stat::in_directory(&self.handle.file, name) {
+            Ok(stat) if stat.device() == self.handle.stat.device() && !self.view.is_cover(&stat) => Ok(stat.meta()),
             // What lies over something hidden, another file system, and why not: with the words of all that.
             Ok(_) | Err(_) => self.child(name)?.meta(),
         }
     }
 
     fn open_child(&self, name: &OsStr) -> Result<Box<dyn Content>, FileError> {
-        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
+        let _dropped = self.view.drop_caps_over(&self.handle.stat, SEARCH)?;
         self.check_directory()?;
         check_name(name, &self.handle.path)?;
         let path = self.handle.path.join(name);
         let opened = || {
             let file = open_at(&self.handle.file, name)?;
-            let look = Look::at(&file)?;
-            Ok((file, look))
+            let stat = Stat::at(&file)?;
+            Ok((file, stat))
         };
         let opened = match opened() {
-            Ok((file, look)) if self.view.may_anyway(&look, READ) => Ok((file, look)),
+            Ok((file, stat)) if self.view.may_anyway(&stat, READ) => Ok((file, stat)),
             Err(errno) => Err(errno),
             // It was opened, maybe with more power than is to be used: that says nothing yet.
             Ok(_) => {
-                let _power = self.view.power()?;
+                let _dropped = self.view.drop_caps()?;
                 opened()
             }
         };
-        let (file, look) = match opened {
+        let (file, stat) = match opened {
             Ok(opened) => opened,
             // A link, or what lies over a hidden file; or a socket, which cannot be opened.
             Err(Errno::LOOP | Errno::NXIO) => return self.child(name)?.open(),
             Err(errno) => return Err(refused(errno, "open", &path)),
         };
-        self.view.check_kept(&file, &look, &path)?;
-        check_file(&look, &path)?;
+        self.view.check_kept(&file, &stat, &path)?;
+        check_file(&stat, &path)?;
         Ok(Box::new(HostContent { file, path }))
     }
 
@@ -160,9 +160,9 @@ fn open_at(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 /// Whether this is a regular file.
-fn check_file(look: &Look, path: &Path) -> Result<(), FileError> {
+fn check_file(stat: &Stat, path: &Path) -> Result<(), FileError> {
     let path = path.to_path_buf();
-    match look.kind() {
+    match stat.kind() {
         Kind::File => Ok(()),
         Kind::Directory => Err(FileError::IsDirectory(path)),
         // Only one that was meant itself, or came to stand here meanwhile.
@@ -184,8 +184,8 @@ pub(super) fn list(directory: &OwnedFd) -> Result<Vec<Entry>, Errno> {
         }
         let kind = match entry.file_type() {
             // Not every file system tells it here.
-            FileType::Unknown => match Look::in_directory(directory, name) {
-                Ok(look) => look.kind(),
+            FileType::Unknown => match Stat::in_directory(directory, name) {
+                Ok(stat) => stat.kind(),
                 Err(Errno::NOENT) => continue,
                 Err(errno) => return Err(errno),
             },
@@ -225,7 +225,7 @@ impl Content for HostContent {
     }
 
     fn meta(&self) -> Result<Meta, FileError> {
-        let look = Look::at(&self.file).map_err(|errno| refused(errno, "look at", &self.path))?;
-        Ok(look.meta())
+        let stat = Stat::at(&self.file).map_err(|errno| refused(errno, "look at", &self.path))?;
+        Ok(stat.meta())
     }
 }

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 
 use super::super::{Entry, FileError, Kind};
 use super::error::refused;
-use super::look::Look;
 use super::node::list;
-use super::spot::HostSpot;
+use super::stat::Stat;
 use super::view::View;
+use super::write_target::HostWriteTarget;
 
 /// How deep directories are looked through and removed: each level is one descriptor.
 const DEEPEST: usize = 200;
@@ -37,15 +37,15 @@ struct Level {
     left: Vec<Entry>,
 }
 
-impl HostSpot {
+impl HostWriteTarget {
     /// Removes what stands at the name.
     pub(super) fn take_away(&self, recursive: bool) -> Result<(), FileError> {
         let not_found = || FileError::NotFound(self.path.clone());
         let directory = self.reach()?.ok_or_else(not_found)?;
-        let (_, look) = self.held(&directory)?.ok_or_else(not_found)?;
-        self.check_free(&look)?;
+        let (_, stat) = self.held(&directory)?.ok_or_else(not_found)?;
+        self.check_free(&stat)?;
         let name = Path::new(&self.name);
-        if look.kind() != Kind::Directory {
+        if stat.kind() != Kind::Directory {
             return rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(self.said("remove"));
         }
         match rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR) {
@@ -94,19 +94,19 @@ fn pass_through(view: &View, parent: &OwnedFd, name: &OsString, top: &Path, doin
             continue;
         };
         let path = level.path.join(&entry.name);
-        let look = match Look::in_directory(&level.directory, &entry.name) {
-            Ok(look) => look,
+        let stat = match Stat::in_directory(&level.directory, &entry.name) {
+            Ok(stat) => stat,
             Err(Errno::NOENT) => continue,
             Err(errno) => return Err(refused(errno, "remove", &path)),
         };
-        if view.is_cover(&look) {
+        if view.is_cover(&stat) {
             // Which one it is, and how deep, is not told.
             return Err(FileError::Fixed(top.to_path_buf()));
         }
-        if look.is_mounted() {
+        if stat.is_mounted() {
             return Err(FileError::ReadOnly(path));
         }
-        match (look.kind(), doing) {
+        match (stat.kind(), doing) {
             (Kind::Directory, _) => {
                 if depth == DEEPEST {
                     return Err(FileError::Unsupported(

@@ -13,9 +13,9 @@ use rustix::io::Errno;
 
 use super::super::{FileError, Kind};
 use super::error::refused;
-use super::look::{Look, hold};
-use super::spot::HostSpot;
+use super::stat::{Stat, hold};
 use super::temporary::Temporary;
+use super::write_target::HostWriteTarget;
 
 /// What stands where something is moved to, and how it comes back if that is taken back.
 enum Replaced<'a> {
@@ -37,18 +37,18 @@ impl Replaced<'_> {
     }
 }
 
-impl HostSpot {
+impl HostWriteTarget {
     /// Moves what stands here to another name.
     pub(super) fn move_to(&self, to: &Self, replace: bool) -> Result<(), FileError> {
         let not_found = || FileError::NotFound(self.path.clone());
         let from = self.reach()?.ok_or_else(not_found)?;
-        let (file, look) = self.held(&from)?.ok_or_else(not_found)?;
-        self.check_free(&look)?;
-        if look.kind() == Kind::Directory {
+        let (file, stat) = self.held(&from)?.ok_or_else(not_found)?;
+        self.check_free(&stat)?;
+        if stat.kind() == Kind::Directory {
             self.check_open(&from)?;
         }
         let made = to.make_directories()?;
-        let replaced = to.replaced(&made.directory, look.kind(), replace)?;
+        let replaced = to.replaced(&made.directory, stat.kind(), replace)?;
         if let Replaced::Exchanged(file) = &replaced {
             self.check_removable(&from, file, to)?;
         }
@@ -116,8 +116,8 @@ impl HostSpot {
     /// Whether a file could be removed again once it has changed places with the one here: in a
     /// directory like `/tmp`, of whose files each is its owner's, not if it is somebody else's.
     fn check_removable(&self, from: &OwnedFd, file: &OwnedFd, to: &Self) -> Result<(), FileError> {
-        let directory = Look::at(from).map_err(self.said("look at"))?;
-        let there = Look::at(file).map_err(to.said("look at"))?;
+        let directory = Stat::at(from).map_err(self.said("look at"))?;
+        let there = Stat::at(file).map_err(to.said("look at"))?;
         let user = rustix::process::geteuid();
         let owners = [directory.owner().0, there.owner().0];
         let sticky = directory.mode() & 0o1000 != 0;
@@ -154,7 +154,7 @@ impl HostSpot {
     /// looked at anew: some file systems give it another number as it is moved.
     fn is_there(&self, directory: &OwnedFd, file: &OwnedFd) -> Result<Option<bool>, FileError> {
         let there = hold(directory, &self.name).map_err(self.said("look at"))?;
-        let file = Look::at(file).map_err(self.said("look at"))?;
+        let file = Stat::at(file).map_err(self.said("look at"))?;
         Ok(there.map(|(_, there)| there.identity() == file.identity()))
     }
 }

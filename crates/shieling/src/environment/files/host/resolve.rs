@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::super::{FileError, Kind, Links};
 use super::error::refused;
-use super::look::hold;
+use super::stat::hold;
 use super::temporary::Temporary;
 use super::view::{Handle, TRIES, View};
 
@@ -80,11 +80,11 @@ impl View {
                 let file = self.resolve(&path, last(links), ResolveFlags::empty());
                 return self.there(file.map_err(|errno| refused(errno, "reach", asked))?, asked);
             };
-            if directory.look.kind() != Kind::Directory {
+            if directory.stat.kind() != Kind::Directory {
                 return Err(FileError::NotADirectory(asked.to_path_buf()));
             }
             let found = hold(&directory.file, first).map_err(|errno| refused(errno, "look at", asked))?;
-            let Some((file, look)) = found else {
+            let Some((file, stat)) = found else {
                 // The kernel goes nowhere from what is not there, not even back.
                 if names.iter().any(|name| name == "..") {
                     return Err(FileError::NotFound(asked.to_path_buf()));
@@ -92,7 +92,7 @@ impl View {
                 return Ok(Located::Missing { directory, names });
             };
             let last = rest.is_empty();
-            if look.kind() != Kind::Link || (last && links == Links::Keep) {
+            if stat.kind() != Kind::Link || (last && links == Links::Keep) {
                 return if last {
                     self.there(file, asked)
                 } else if why == Errno::NOENT {
@@ -102,7 +102,7 @@ impl View {
                     Err(refused(why, "reach", asked))
                 };
             }
-            self.check_kept(&file, &look, asked)?;
+            self.check_kept(&file, &stat, asked)?;
             let target =
                 rustix::fs::readlinkat(&file, c"", Vec::new()).map_err(|errno| refused(errno, "read", asked))?;
             path = directory.path.join(OsStr::from_bytes(target.as_bytes()));

@@ -8,9 +8,9 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::super::FileError;
+use super::dropped_caps::DroppedCaps;
 use super::error::refused;
-use super::look::{Identity, Look};
-use super::power::Power;
+use super::stat::{Identity, Stat};
 
 /// How often a path is resolved again that was moved about meanwhile; each try takes microseconds.
 pub(super) const TRIES: usize = 1000;
@@ -74,7 +74,7 @@ pub(in crate::environment) struct Confined {
 pub(super) struct Handle {
     pub(super) file: OwnedFd,
     pub(super) path: PathBuf,
-    pub(super) look: Look,
+    pub(super) stat: Stat,
 }
 
 impl View {
@@ -123,35 +123,35 @@ impl View {
     /// # Errors
     /// What the system says if one cannot be looked at.
     pub(in crate::environment) fn with_covers(self, covers: &[&str]) -> Result<Self, Errno> {
-        let look = |path: &&str| {
-            Ok(Look::at(&self.resolve(Path::new(path), OFlags::NOFOLLOW, ResolveFlags::empty())?)?.identity())
+        let stat = |path: &&str| {
+            Ok(Stat::at(&self.resolve(Path::new(path), OFlags::NOFOLLOW, ResolveFlags::empty())?)?.identity())
         };
-        let covers = covers.iter().map(look).collect::<Result<_, Errno>>()?;
+        let covers = covers.iter().map(stat).collect::<Result<_, Errno>>()?;
         Ok(Self { covers, ..self })
     }
 
     /// What this thread may do from now on, as long as the answer lives.
-    pub(super) fn power(&self) -> Result<Power, FileError> {
+    pub(super) fn drop_caps(&self) -> Result<DroppedCaps, FileError> {
         if !self.powerless {
-            return Ok(Power::kept());
+            return Ok(DroppedCaps::kept());
         }
-        Power::laid_down().map_err(|errno| refused(errno, "lay down capabilities for", Path::new("/")))
+        DroppedCaps::laid_down().map_err(|errno| refused(errno, "lay down capabilities for", Path::new("/")))
     }
 
-    /// As [`Self::power`], for what is only open to who owns what was looked at and has one of these
+    /// As [`Self::drop_caps`], for what is only open to who owns what was looked at and has one of these
     /// permissions as its owner. Then nothing need be laid down: what an owner may, no capability and no
     /// access list adds to, and a search through a hundred thousand files is half as long without.
-    pub(super) fn power_over(&self, look: &Look, permission: u32) -> Result<Power, FileError> {
-        if self.may_anyway(look, permission) {
-            return Ok(Power::kept());
+    pub(super) fn drop_caps_over(&self, stat: &Stat, permission: u32) -> Result<DroppedCaps, FileError> {
+        if self.may_anyway(stat, permission) {
+            return Ok(DroppedCaps::kept());
         }
-        self.power()
+        self.drop_caps()
     }
 
     /// Whether what was looked at is open without any capability, or capabilities are used as they are.
-    pub(super) fn may_anyway(&self, look: &Look, permission: u32) -> bool {
-        let owns = look.owner().0 == rustix::process::geteuid().as_raw();
-        !self.powerless || (owns && look.mode() & permission != 0)
+    pub(super) fn may_anyway(&self, stat: &Stat, permission: u32) -> bool {
+        let owns = stat.owner().0 == rustix::process::geteuid().as_raw();
+        !self.powerless || (owns && stat.mode() & permission != 0)
     }
 
     /// Whether files can be hidden in it.
@@ -160,8 +160,8 @@ impl View {
     }
 
     /// Whether this lies over something hidden.
-    pub(super) fn is_cover(&self, look: &Look) -> bool {
-        self.covers.contains(&look.identity())
+    pub(super) fn is_cover(&self, stat: &Stat) -> bool {
+        self.covers.contains(&stat.identity())
     }
 
     /// Whether a path, without links, may be reached.
@@ -223,24 +223,24 @@ impl View {
     /// [`FileError`], with the path that was asked for.
     pub(super) fn admit(&self, file: OwnedFd, asked: &Path) -> Result<Option<Handle>, FileError> {
         let said = |errno| refused(errno, "look at", asked);
-        let look = Look::at(&file).map_err(said)?;
-        let Some(path) = self.path_of(&file, &look).map_err(said)? else {
+        let stat = Stat::at(&file).map_err(said)?;
+        let Some(path) = self.path_of(&file, &stat).map_err(said)? else {
             return Ok(None);
         };
         self.check_within(&path, asked)?;
-        self.check_kept(&file, &look, asked)?;
-        Ok(Some(Handle { file, path, look }))
+        self.check_kept(&file, &stat, asked)?;
+        Ok(Some(Handle { file, path, stat }))
     }
 
     /// Whether something is neither hidden nor the kernel's own.
     ///
     /// # Errors
     /// [`FileError::NotFound`], [`FileError::Unsupported`].
-    pub(super) fn check_kept(&self, file: &OwnedFd, look: &Look, path: &Path) -> Result<(), FileError> {
-        if self.is_cover(look) {
+    pub(super) fn check_kept(&self, file: &OwnedFd, stat: &Stat, path: &Path) -> Result<(), FileError> {
+        if self.is_cover(stat) {
             return Err(FileError::NotFound(path.to_path_buf()));
         }
-        self.check_device(file, look.device(), path)
+        self.check_device(file, stat.device(), path)
     }
 
     /// Whether what lies on this device are files.
@@ -264,7 +264,7 @@ impl View {
     }
 
     /// Where a descriptor's file is by now, in the root; nothing if it is nowhere any more.
-    fn path_of(&self, file: &OwnedFd, look: &Look) -> Result<Option<PathBuf>, Errno> {
+    fn path_of(&self, file: &OwnedFd, stat: &Stat) -> Result<Option<PathBuf>, Errno> {
         use std::os::unix::ffi::OsStringExt as _;
         let path = rustix::fs::readlinkat(CWD, own_link(file), Vec::new())?.into_bytes();
         let deleted = path.ends_with(b" (deleted)");
@@ -272,7 +272,7 @@ impl View {
         if deleted {
             // Or its name ends so.
             let named = self.resolve(&path, OFlags::NOFOLLOW, ResolveFlags::NO_SYMLINKS);
-            let same = |named| Ok::<_, Errno>(Look::at(&named)?.identity() == look.identity());
+            let same = |named| Ok::<_, Errno>(Stat::at(&named)?.identity() == stat.identity());
             if !named.and_then(same).unwrap_or(false) {
                 return Ok(None);
             }

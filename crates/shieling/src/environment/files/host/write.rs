@@ -16,43 +16,32 @@
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
 use rustix::io::Errno;
 
-use super::super::{Expect, FileError, Kind, Meta};
+use super::super::{Expect, FileError, Kind};
 use super::error::refused;
-use super::look::{Look, hold};
-use super::spot::HostSpot;
+use super::stat::{Stat, hold};
 use super::temporary::Temporary;
 use super::view::own_link;
+use super::write_target::{Given, HostWriteTarget};
 
-/// What a file gets beside its content.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Given<'a> {
-    /// What the one has that it replaces, or what every new file gets.
-    Plain,
-    /// The same, and whoever may read a new one may run it.
-    Executable,
-    /// The permissions and the time that a file had.
-    Was(&'a Meta),
-}
-
-impl HostSpot {
+impl HostWriteTarget {
     /// Puts content at the name.
     pub(super) fn write(&self, content: &[u8], given: Given<'_>, expect: Expect) -> Result<(), FileError> {
         let made = self.make_directories()?;
         let before = match self.held(&made.directory)? {
-            Some((file, look)) => {
-                self.check_replaceable(&look)?;
+            Some((file, stat)) => {
+                self.check_replaceable(&stat)?;
                 // As every way to write to it would: a file that is read-only is not replaced either.
-                if look.kind() == Kind::File {
+                if stat.kind() == Kind::File {
                     rustix::fs::accessat(CWD, own_link(&file), Access::WRITE_OK, AtFlags::EACCESS)
                         .map_err(self.said("write"))?;
                 }
-                Some(look)
+                Some(stat)
             }
             None => None,
         };
         let as_expected = match (expect, &before) {
             (Expect::Any, _) | (Expect::Nothing, None) => true,
-            (Expect::Stamp(stamp), Some(look)) => look.stamp() == stamp,
+            (Expect::Stamp(stamp), Some(stat)) => stat.stamp() == stamp,
             (Expect::Nothing, Some(_)) | (Expect::Stamp(_), None) => false,
         };
         if !as_expected {
@@ -70,10 +59,10 @@ impl HostSpot {
     }
 
     /// Whether what stands here can be replaced by a file.
-    fn check_replaceable(&self, look: &Look) -> Result<(), FileError> {
-        self.check_free(look)?;
+    fn check_replaceable(&self, stat: &Stat) -> Result<(), FileError> {
+        self.check_free(stat)?;
         let path = self.path.clone();
-        match look.kind() {
+        match stat.kind() {
             Kind::File => Ok(()),
             Kind::Link => match self.links {
                 super::super::Links::Keep => Ok(()),
@@ -91,9 +80,9 @@ impl HostSpot {
         directory: &'a rustix::fd::OwnedFd,
         content: &[u8],
         given: Given<'_>,
-        before: Option<&Look>,
+        before: Option<&Stat>,
     ) -> Result<Temporary<'a>, FileError> {
-        let before = before.filter(|look| look.kind() == Kind::File);
+        let before = before.filter(|stat| stat.kind() == Kind::File);
         let said = self.said("write");
         let kept = match given {
             Given::Plain | Given::Executable => before.map(|before| before.mode() & 0o1777),
@@ -108,8 +97,8 @@ impl HostSpot {
         let new = Temporary::create(directory, mode).map_err(&said)?;
         new.write(content).map_err(&said)?;
         if let Some(before) = before {
-            let look = Look::at(new.file()).map_err(&said)?;
-            if look.owner() != before.owner() {
+            let stat = Stat::at(new.file()).map_err(&said)?;
+            if stat.owner() != before.owner() {
                 self.give(&new, before);
             }
         }
@@ -124,7 +113,7 @@ impl HostSpot {
     }
 
     /// Gives the new file the owner of the old one, or only its group, as far as this process may.
-    fn give(&self, new: &Temporary<'_>, before: &Look) {
+    fn give(&self, new: &Temporary<'_>, before: &Stat) {
         let (user, group) = before.owner();
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         if rustix::fs::fchown(new.file(), user, group).is_err() {
@@ -148,8 +137,8 @@ impl HostSpot {
             back => back.and_then(|()| hold(directory, new.name())),
         };
         let back = back.map_err(self.said("take back"))?;
-        let ours = Look::at(new.file()).map_err(self.said("look at"))?.identity();
-        if back.is_some_and(|(_, look)| look.identity() != ours) {
+        let ours = Stat::at(new.file()).map_err(self.said("look at"))?.identity();
+        if back.is_some_and(|(_, stat)| stat.identity() != ours) {
             match new.become_named(&self.name, false) {
                 // Replaced once more meanwhile: the newest has the name.
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -162,7 +151,7 @@ impl HostSpot {
     /// Gives the new file the name of a file that is still as it was. If it is another one by now, or the
     /// directory was moved away, that one has its name back when this returns; the new content was to be
     /// seen for a moment.
-    fn exchange(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>, before: &Look) -> Result<(), FileError> {
+    fn exchange(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>, before: &Stat) -> Result<(), FileError> {
         let changed = || FileError::Changed(self.path.clone());
         let _alone = self.view.replacing();
         let said = |errno| match errno {
@@ -178,10 +167,10 @@ impl HostSpot {
             Err(errno) => return Err(said(errno)),
         }
         let out = || hold(directory, new.name()).map_err(self.said("look at"));
-        let is_before = |found: &Option<(_, Look)>| {
+        let is_before = |found: &Option<(_, Stat)>| {
             found
                 .as_ref()
-                .is_some_and(|(_, look)| look.content() == before.content())
+                .is_some_and(|(_, stat)| stat.content() == before.content())
         };
         let found = match out() {
             Ok(found) => found,
@@ -195,8 +184,8 @@ impl HostSpot {
         }
         // Whoever came in between has its name back.
         new.exchange(&self.name).map_err(said)?;
-        let ours = Look::at(new.file()).map_err(self.said("look at"))?.identity();
-        let back = out()?.is_some_and(|(_, look)| look.identity() == ours);
+        let ours = Stat::at(new.file()).map_err(self.said("look at"))?.identity();
+        let back = out()?.is_some_and(|(_, stat)| stat.identity() == ours);
         if !back {
             // It was replaced once more meanwhile, by what came out now: the newest has the name.
             new.exchange(&self.name).map_err(said)?;

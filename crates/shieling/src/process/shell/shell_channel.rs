@@ -1,5 +1,5 @@
-//! Everything that a shell and its supervisor say, whoever listens: the command that runs, one that has
-//! left something behind, or a caller that waits for its turn.
+//! Receives all messages of a shell and its supervisor, on behalf of every listener: the command that runs, an earlier
+//! command that left processes behind, or a caller that waits to start one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,9 +16,10 @@ use shieling_bash::message::{BREAK_OFF, BrokenOff, KEY, Kind, LONGEST_PIECE, REP
 use shieling_jail::message::{Order, Report};
 use tokio::io::unix::AsyncFd;
 
-use super::State;
+use super::state::State;
+use crate::process::event::{Control as _, Ended, MainEnd};
 use crate::process::job::{Supervised, main_end};
-use crate::process::{Control as _, Ended, MainEnd, socket, sys};
+use crate::process::{socket, sys};
 
 /// The longest variables of a shell that are taken, in bytes: the kernel passes no more to a program.
 const LONGEST_VARIABLES: usize = 8 * 1024 * 1024;
@@ -34,8 +35,8 @@ pub(super) struct Done {
     pub(super) broken_off: BrokenOff,
 }
 
-/// What is known of a shell.
-pub(super) struct Hearing {
+/// The channel to a shell and its supervisor, with what has been received over it.
+pub(super) struct ShellChannel {
     socket: AsyncFd<OwnedFd>,
     key: [u8; KEY],
     supervised: Supervised,
@@ -67,7 +68,7 @@ pub(super) struct Hearing {
     waiting: BTreeMap<u64, Waker>,
 }
 
-impl Hearing {
+impl ShellChannel {
     pub(super) fn new(supervised: Supervised, socket: OwnedFd, key: [u8; KEY]) -> io::Result<Self> {
         Ok(Self {
             socket: sys::watch(socket)?,
@@ -350,9 +351,9 @@ impl Hearing {
     }
 }
 
-impl fmt::Debug for Hearing {
+impl fmt::Debug for ShellChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hearing")
+        f.debug_struct("ShellChannel")
             .field("number", &self.number)
             .field("done", &self.done)
             .field("main_end", &self.main_end)

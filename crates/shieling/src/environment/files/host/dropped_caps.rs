@@ -1,26 +1,25 @@
-//! What this process may do beyond what a sandbox's commands may: its capabilities, which are laid
-//! down while it acts in their place.
+//! Drops the capabilities of this thread while it acts on behalf of a sandbox's commands.
 //!
-//! Commands of a sandbox have this process's user and groups and no capability, so without its own it
-//! may do exactly what they may, as far as users, groups and modes decide. Capabilities are a thread's
-//! own, so that nothing else of this process notices.
+//! Those commands have the user and groups of this process and no capabilities. Without its own capabilities, this
+//! thread may do exactly what they may, as far as users, groups and modes decide. Capabilities belong to a thread, so
+//! other threads are not affected.
 
 use std::marker::PhantomData;
 
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// Has capabilities laid down as long as it lives; on this thread, which it does not leave.
+/// Keeps the capabilities of its thread dropped until it is dropped itself. It cannot leave its thread.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Power {
-    /// What was in force, if it is any different now.
+pub(super) struct DroppedCaps {
+    /// The capabilities to restore, if they were changed.
     before: Option<CapabilitySets>,
     _stays: PhantomData<*const ()>,
 }
 
-impl Power {
-    /// Nothing is laid down.
+impl DroppedCaps {
+    /// Drops nothing.
     pub(super) fn kept() -> Self {
         Self {
             before: None,
@@ -28,11 +27,10 @@ impl Power {
         }
     }
 
-    /// All effective capabilities are laid down. A thread without any, or one that already did, is left
-    /// as it is.
+    /// Drops all effective capabilities. A thread that has none is left as it is.
     ///
     /// # Errors
-    /// What the kernel says; nothing must be done then.
+    /// The kernel's error. The caller must not act then.
     pub(super) fn laid_down() -> Result<Self, Errno> {
         let before = rustix::thread::capabilities(None)?;
         if before.effective.is_empty() {
@@ -50,10 +48,10 @@ impl Power {
     }
 }
 
-impl Drop for Power {
+impl Drop for DroppedCaps {
     fn drop(&mut self) {
         if let Some(before) = self.before.take() {
-            // What is permitted may be made effective at any time.
+            // Cannot fail: permitted capabilities may be made effective at any time.
             let _ = rustix::thread::set_capabilities(None, before);
         }
     }

@@ -12,7 +12,7 @@ use super::super::{Kind, Meta, Stamp};
 
 /// What a look tells.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look(Statx);
+pub(super) struct Stat(Statx);
 
 /// The numbers of a device and of a file in it.
 pub(super) type Identity = (u64, u64);
@@ -21,7 +21,7 @@ fn asked() -> StatxFlags {
     StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID
 }
 
-impl Look {
+impl Stat {
     /// At what a descriptor holds.
     pub(super) fn at(file: &OwnedFd) -> Result<Self, Errno> {
         rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, asked()).map(Self)
@@ -92,15 +92,15 @@ impl Look {
 
 /// What stands at a name in a directory, held without effect and with no link followed; nothing if
 /// nothing is there.
-pub(super) fn hold(directory: &OwnedFd, name: &OsStr) -> Result<Option<(OwnedFd, Look)>, Errno> {
+pub(super) fn hold(directory: &OwnedFd, name: &OsStr) -> Result<Option<(OwnedFd, Stat)>, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = match rustix::fs::openat(directory, Path::new(name), flags, Mode::empty()) {
         Ok(held) => held,
         Err(Errno::NOENT) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    let look = Look::at(&held)?;
-    Ok(Some((held, look)))
+    let stat = Stat::at(&held)?;
+    Ok(Some((held, stat)))
 }
 
 /// A kind from the kernel's. What it does not tell is taken for a device, and so not touched.

@@ -1,5 +1,5 @@
-//! Both output streams of a program that is talked to, and what was taken from them. The kernel's pipes are
-//! the only buffer: while nobody takes anything, the program waits.
+//! The two output streams of an interactive program, and the counts of what was read from them. The kernel's pipes
+//! are the only buffer: the program waits while its output is not read.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,25 +12,25 @@ use super::super::{Reading, read_pipe};
 use crate::output::{Stream, Tee};
 use crate::process::{End, Limits};
 
-/// The most that is taken at once, in bytes.
+/// The largest read, in bytes.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// The ends of the pipes, for whoever receives and for whoever drains them.
-pub(super) struct Intake {
+/// The read ends of both pipes, shared by the receiver and the driver task.
+pub(super) struct OutputPipes {
     pub(super) pipes: [pipe::Receiver; 2],
     limits: Limits,
     wishes: watch::Sender<Wishes>,
     taken: Mutex<Taken>,
 }
 
-/// What has left the pipes, whoever took it.
+/// What has been read from the pipes, by either of them.
 struct Taken {
     bytes: [u64; 2],
     open: [bool; 2],
     tee: Option<Box<dyn Tee>>,
 }
 
-/// What there is to take.
+/// The result of one read.
 pub(super) enum Piece {
     Bytes(Vec<u8>),
     End,
@@ -39,7 +39,7 @@ pub(super) enum Piece {
     Held,
 }
 
-impl Intake {
+impl OutputPipes {
     pub(super) fn new(
         pipes: [pipe::Receiver; 2],
         limits: Limits,
@@ -138,7 +138,7 @@ impl Intake {
 }
 
 /// What is drained counts as what is received.
-pub(super) struct Drained<'a>(pub(super) &'a Intake);
+pub(super) struct Drained<'a>(pub(super) &'a OutputPipes);
 
 impl Tee for Drained<'_> {
     fn bytes(&mut self, stream: Stream, bytes: &[u8]) {

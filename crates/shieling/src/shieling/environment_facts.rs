@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// What the caller knows of the environment that is described.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct EnvironmentFacts {
     /// The shell that reads the commands.
     pub shell: PathBuf,
     /// What a command can reach: `none`, `loopback` or `host`.
@@ -57,17 +57,19 @@ impl Shieling {
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
-    pub async fn describe(&self, example: &Command, told: Told, tools: &[ToolName]) -> Description {
+    pub async fn describe(&self, example: &Command, told: EnvironmentFacts, tools: &[ToolName]) -> Description {
         let probe = Asked {
             shieling: self,
             variables: without(example.variables(), &self.workspace),
         };
         let printed = probe.run(&format!("'{}' --version", told.shell.display())).await;
-        let ground = self.environment.ground();
+        let platform = self.environment.platform();
         let basis = EnvironmentInfo {
             environment: self.environment.name().to_owned(),
             os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
-            kernel: ground.as_ref().map_or_else(kernel, |ground| ground.kernel.clone()),
+            kernel: platform
+                .as_ref()
+                .map_or_else(kernel, |platform| platform.kernel.clone()),
             shell: ShellInfo {
                 version: printed
                     .as_ref()
@@ -99,7 +101,7 @@ impl Shieling {
         let mut described = Description::probe(basis, tools, &probe, ProbeLimits::default()).await;
         described
             .advice
-            .extend(ground.into_iter().flat_map(|ground| ground.advice));
+            .extend(platform.into_iter().flat_map(|platform| platform.advice));
         described
     }
 }

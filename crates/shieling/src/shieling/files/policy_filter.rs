@@ -1,5 +1,5 @@
-//! What of the files of an environment an operation may see and use: asked by the operation itself, with
-//! each handle and its path, before it uses it.
+//! Filters the files that an operation may see and read, by the policy. The operation asks it about each handle and
+//! its path before it uses the handle.
 //!
 //! | a path that | `hides` | `reads` |
 //! |---|---|---|
@@ -22,8 +22,8 @@ use super::names::HiddenNames;
 /// How many reasons to ask are kept: more are not read by anybody.
 const REASONS: usize = 64;
 
-/// The files, and what of them may be seen.
-pub(super) struct Sight {
+/// The files of an environment, filtered by the policy for one operation.
+pub(super) struct PolicyFilter {
     pub(super) files: Arc<dyn Files>,
     pub(super) policy: Arc<Policy>,
     /// The workspace, with no link in its path.
@@ -38,8 +38,8 @@ pub(super) struct Sight {
     asks: Mutex<Vec<Reason>>,
 }
 
-/// What a sight is made of.
-pub(super) struct Seen<'a> {
+/// The parts of a filter.
+pub(super) struct FilterSetup<'a> {
     pub(super) files: Arc<dyn Files>,
     pub(super) policy: Arc<Policy>,
     pub(super) workspace: &'a Path,
@@ -49,12 +49,12 @@ pub(super) struct Seen<'a> {
     pub(super) hides_ignored: bool,
 }
 
-impl Sight {
-    /// Of these files. Blocks.
+impl PolicyFilter {
+    /// Creates a filter. Blocks.
     ///
     /// # Errors
     /// [`FileError`]: there is no workspace in them.
-    pub(super) fn new(of: Seen<'_>) -> Result<Self, FileError> {
+    pub(super) fn new(of: FilterSetup<'_>) -> Result<Self, FileError> {
         let root = of.files.node(of.workspace, Links::Follow)?.path().to_path_buf();
         // By the name they were given, and by the place that it leads to.
         let real = |path: &PathBuf| Some(of.files.node(path, Links::Follow).ok()?.path().to_path_buf());
@@ -76,12 +76,12 @@ impl Sight {
         })
     }
 
-    /// What has to be asked about before anybody gets what was read.
+    /// Returns the reasons to ask for approval before the result is returned.
     pub(super) fn asks(&self) -> Vec<Reason> {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a path is hidden by the policy, whatever stands there.
+    /// Returns whether the policy hides a path, whether or not a file exists there.
     pub(super) fn is_ignored(&self, path: &Path, is_directory: bool) -> bool {
         let inside = path.strip_prefix(&self.root);
         inside.is_ok_and(|inside| {
@@ -93,7 +93,7 @@ impl Sight {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// Why this may not be read, or not before somebody was asked.
+    /// Returns the reasons against reading a file, or for asking about it first.
     fn against(&self, path: &Path, held: QueryMeta<'_>) -> Vec<Reason> {
         let mut reasons = Vec::new();
         if self.policy.has_rules_of_reading() {
@@ -149,7 +149,7 @@ impl Sight {
     }
 }
 
-impl AccessFilter for Sight {
+impl AccessFilter for PolicyFilter {
     fn hides(&self, path: &Path, is_directory: bool) -> bool {
         self.is_own(path) || self.is_ignored(path, is_directory)
     }

@@ -1,4 +1,4 @@
-//! A name in a directory that is held.
+//! A write target on this host: a name in a directory that is held open.
 
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
@@ -9,17 +9,27 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::super::{Expect, FileError, Kind, Links, Meta, Node, Spot};
+use super::super::{Expect, FileError, Kind, Links, Meta, Node, WriteTarget};
 use super::error::refused;
-use super::look::{Look, hold};
 use super::node::HostNode;
 use super::resolve::Located;
+use super::stat::{Stat, hold};
 use super::view::{Handle, View, own_link};
-use super::write::Given;
+
+/// What a file gets beside its content.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// What the one has that it replaces, or what every new file gets.
+    Plain,
+    /// The same, and whoever may read a new one may run it.
+    Executable,
+    /// The permissions and the time that a file had.
+    Was(&'a Meta),
+}
 
 /// A name in a directory.
 #[derive(Debug)]
-pub(super) struct HostSpot {
+pub(super) struct HostWriteTarget {
     pub(super) view: Arc<View>,
     /// The deepest directory on the way that was there, and where it was.
     directory: OwnedFd,
@@ -32,7 +42,7 @@ pub(super) struct HostSpot {
     pub(super) links: Links,
 }
 
-impl HostSpot {
+impl HostWriteTarget {
     /// Where something would be put that is to stand at a path.
     pub(super) fn find(view: &Arc<View>, asked: &Path, links: Links) -> Result<Self, FileError> {
         let (directory, mut names) = match view.locate(asked, links)? {
@@ -104,7 +114,7 @@ impl HostSpot {
         // Not by the path that the kernel tells of a descriptor: of one that has left its mount it tells
         // another file system's.
         let found = self.view.resolve(path, flags, ResolveFlags::NO_SYMLINKS);
-        let same = found.and_then(|found| Ok(Look::at(&found)?.identity() == Look::at(directory)?.identity()));
+        let same = found.and_then(|found| Ok(Stat::at(&found)?.identity() == Stat::at(directory)?.identity()));
         match same {
             Ok(true) => Ok(()),
             Ok(false) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(FileError::Changed(self.path.clone())),
@@ -114,11 +124,11 @@ impl HostSpot {
 
     /// A directory in a directory. No link is followed.
     fn enter(&self, directory: &OwnedFd, name: &OsStr) -> Result<Option<OwnedFd>, FileError> {
-        let Some((next, look)) = hold(directory, name).map_err(self.said("reach"))? else {
+        let Some((next, stat)) = hold(directory, name).map_err(self.said("reach"))? else {
             return Ok(None);
         };
-        self.view.check_kept(&next, &look, &self.path)?;
-        match look.kind() {
+        self.view.check_kept(&next, &stat, &self.path)?;
+        match stat.kind() {
             Kind::Directory => Ok(Some(next)),
             // It was not there when the path was judged, and leads elsewhere.
             Kind::Link => Err(FileError::Changed(self.path.clone())),
@@ -154,17 +164,17 @@ impl HostSpot {
     }
 
     /// What stands at the name, held, if something does: nothing hidden, and nothing of the kernel's.
-    pub(super) fn held(&self, directory: &OwnedFd) -> Result<Option<(OwnedFd, Look)>, FileError> {
+    pub(super) fn held(&self, directory: &OwnedFd) -> Result<Option<(OwnedFd, Stat)>, FileError> {
         let held = hold(directory, &self.name).map_err(self.said("look at"))?;
-        if let Some((file, look)) = &held {
-            self.view.check_kept(file, look, &self.path)?;
+        if let Some((file, stat)) = &held {
+            self.view.check_kept(file, stat, &self.path)?;
         }
         Ok(held)
     }
 
     /// Whether the name may be given to something else, or to nothing.
-    pub(super) fn check_free(&self, look: &Look) -> Result<(), FileError> {
-        if look.is_mounted() {
+    pub(super) fn check_free(&self, stat: &Stat) -> Result<(), FileError> {
+        if stat.is_mounted() {
             return Err(FileError::ReadOnly(self.path.clone()));
         }
         Ok(())
@@ -190,44 +200,44 @@ fn top(asked: &Path) -> FileError {
     }
 }
 
-impl Spot for HostSpot {
+impl WriteTarget for HostWriteTarget {
     fn path(&self) -> &Path {
         &self.path
     }
 
     fn current(&self) -> Result<Option<Box<dyn Node>>, FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         let Some(directory) = self.reach()? else {
             return Ok(None);
         };
-        let node = |(file, look)| {
+        let node = |(file, stat)| {
             let path = self.path.clone();
-            Box::new(HostNode::new(Arc::clone(&self.view), Handle { file, path, look })) as Box<dyn Node>
+            Box::new(HostNode::new(Arc::clone(&self.view), Handle { file, path, stat })) as Box<dyn Node>
         };
         Ok(self.held(&directory)?.map(node))
     }
 
     fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         self.view.check_writable(&self.path)?;
         let given = if executable { Given::Executable } else { Given::Plain };
         self.write(content, given, expect)
     }
 
     fn restore(&self, content: &[u8], was: &Meta, expect: Expect) -> Result<(), FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         self.view.check_writable(&self.path)?;
         self.write(content, Given::Was(was), expect)
     }
 
     fn set_mode(&self, mode: u32) -> Result<(), FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         self.view.check_writable(&self.path)?;
         let not_found = || FileError::NotFound(self.path.clone());
         let directory = self.reach()?.ok_or_else(not_found)?;
-        let (file, look) = self.held(&directory)?.ok_or_else(not_found)?;
-        self.check_free(&look)?;
-        if look.kind() != Kind::File {
+        let (file, stat) = self.held(&directory)?.ok_or_else(not_found)?;
+        self.check_free(&stat)?;
+        if stat.kind() != Kind::File {
             return Err(FileError::Changed(self.path.clone()));
         }
         // By the descriptor: a link that takes the name meanwhile is not followed.
@@ -237,19 +247,19 @@ impl Spot for HostSpot {
         };
         give(mode & 0o777)?;
         self.check_place(&directory).or_else(|moved| {
-            give(look.mode())?;
+            give(stat.mode())?;
             Err(moved)
         })
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {
-        let _power = self.view.power()?;
+        let _dropped = self.view.drop_caps()?;
         self.view.check_writable(&self.path)?;
         self.take_away(recursive)
     }
 
-    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError> {
-        let _power = self.view.power()?;
+    fn rename(&self, to: &dyn WriteTarget, replace: bool) -> Result<(), FileError> {
+        let _dropped = self.view.drop_caps()?;
         self.view.check_writable(&self.path)?;
         match to.as_any().downcast_ref::<Self>() {
             Some(to) if Arc::ptr_eq(&self.view, &to.view) => self.move_to(to, replace),

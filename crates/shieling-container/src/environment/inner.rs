@@ -1,0 +1,103 @@
+//! What an environment of this kind has: its engine, its image and, once one runs, its container.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shieling::environment::Enforcement;
+use shieling::outcome::Confinement;
+use shieling_remote::Remote;
+
+use crate::agent::Agent;
+use crate::check;
+use crate::client::Engine;
+use crate::error::ContainerError;
+use crate::isolation::Mount;
+use crate::options::Options;
+use crate::spec::Image;
+
+pub(super) struct Inner {
+    pub(super) engine: Engine,
+    pub(super) options: Options,
+    pub(super) image: Image,
+    pub(super) mounts: Vec<Mount>,
+    /// Who commands run as, where that is said.
+    pub(super) user: Option<String>,
+    pub(super) agent: Agent,
+    pub(super) policy: Mutex<Option<Enforcement>>,
+    pub(super) running: Mutex<Option<Arc<Running>>>,
+    pub(super) starting: tokio::sync::Mutex<()>,
+}
+
+/// A container in which the agent has answered.
+pub(super) struct Running {
+    pub(super) remote: Remote,
+    pub(super) confinement: Confinement,
+    /// The container's id, of one of our own.
+    pub(super) id: Option<String>,
+}
+
+impl Inner {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The container, if it runs.
+    pub(super) fn now(&self) -> Option<Arc<Running>> {
+        self.lock().clone().filter(|running| running.remote.end().is_none())
+    }
+
+    /// Whether the policy is that nothing may change.
+    pub(super) fn readonly(&self) -> bool {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.as_ref().is_some_and(|policy| policy.readonly)
+    }
+
+    /// Whether commands run as the first user of the container.
+    pub(super) fn is_root(&self) -> bool {
+        let user = self.user.as_deref().unwrap_or(&self.image.user);
+        matches!(user.split(':').next(), Some("" | "0" | "root"))
+    }
+
+    /// Whether the engine maps its own user onto the one inside: a rootless Podman, asked for the owner.
+    pub(super) fn keep_id(&self) -> bool {
+        self.engine.is_podman()
+            && self.options.user == Some(crate::options::User::Keep)
+            && !rustix::process::geteuid().is_root()
+    }
+
+    pub(super) fn can_write(&self, unwritable: &[PathBuf]) -> Result<(), ContainerError> {
+        match (&self.options.workspace, unwritable) {
+            (Some(workspace), [_, ..]) => Err(ContainerError::NotWritable {
+                user: self.user.clone().unwrap_or_else(|| "of the image".to_owned()),
+                workspace: workspace.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the agent is told to look at for [`check`] and [`Self::can_write`].
+    pub(super) fn setup(&self) -> shieling_remote::agent::Setup {
+        let options = &self.options;
+        shieling_remote::agent::Setup {
+            environment: shieling_remote::agent::Wanted::Local,
+            workspace: Some(options.workdir.clone()),
+            show: check::FILES.iter().map(PathBuf::from).collect(),
+            try_write: (options.is_own() && options.writable && options.workspace.is_some() && !self.readonly())
+                .then(|| options.workdir.clone())
+                .into_iter()
+                .collect(),
+            watch_memory: true,
+            ..shieling_remote::agent::Setup::default()
+        }
+    }
+}
+
+/// Does something on a thread of its own: whoever drops it may be at the end of a runtime.
+pub(super) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        let thread = std::thread::Builder::new().name("shieling-container".to_owned());
+        // Without a thread it is left to the next start.
+        drop(thread.spawn(move || runtime.block_on(work)));
+    }
+}

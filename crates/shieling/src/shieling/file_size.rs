@@ -1,0 +1,53 @@
+//! A limit on the size of files in an outcome. The façade knows the limit of a command; that it was met shows in the
+//! signal of the program, or in its words.
+
+use crate::environment::{Environment, Strikes};
+use crate::outcome::{LimitHit, LimitedResource, Outcome};
+use crate::units::ByteCount;
+
+/// The signal of a write beyond the limit.
+const SIGXFSZ: i32 = 25;
+
+/// What programs say that ignore the signal, and what bash says of one that died of it.
+const SAID: [&str; 3] = ["File too large", "File size limit exceeded", "EFBIG"];
+
+/// How much of the error output is looked at, from its end.
+const LOOKED_AT: usize = 32 * 1024;
+
+/// Has the environment add what it can tell to an outcome, and adds that the limit on file sizes was met.
+pub(super) fn tell(environment: &dyn Environment, outcome: &mut Outcome, before: &Strikes, largest: Option<ByteCount>) {
+    environment.tell(outcome, before);
+    if let Some(bound) = largest
+        && was_met(outcome)
+    {
+        outcome.limits_hit.push(LimitHit {
+            limit: LimitedResource::FileSize,
+            bound: bound.get(),
+            peak: None,
+            times: None,
+            killed: Vec::new(),
+            instead: format!("--file-size {}", option(bound.get().saturating_mul(2))),
+        });
+    }
+}
+
+fn was_met(outcome: &Outcome) -> bool {
+    let by_signal = outcome.signal == Some(SIGXFSZ) || outcome.exit_code == Some(128 + SIGXFSZ);
+    // Where both streams are one, as on a terminal, what failed says it on standard output.
+    let stdout = Some(&outcome.stdout).filter(|_| outcome.exit_code != Some(0));
+    by_signal
+        || [Some(&outcome.stderr), stdout].into_iter().flatten().any(|text| {
+            let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+            let tail = text.get(tail..).unwrap_or_default();
+            SAID.iter().any(|said| tail.contains(said))
+        })
+}
+
+/// A size as an option takes it, exactly.
+fn option(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes % (1 << 20) == 0 => format!("{}MiB", bytes >> 20),
+        bytes if bytes % (1 << 10) == 0 => format!("{}KiB", bytes >> 10),
+        bytes => bytes.to_string(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Begins recordings: one for each session, and one for each command that runs by itself.
+
+use std::io;
+
+use super::Shieling;
+use crate::request::Command;
+use crate::session::{JobRequest, Recorder, Recording, RecordingHeader, Session, TerminalSize};
+
+impl Shieling {
+    /// Returns the recorder of a request: its session's, or its own. `None` if recordings are off.
+    ///
+    /// # Errors
+    /// If the recording cannot begin. The command must not start then.
+    pub(super) fn recorder(
+        &self,
+        call: &JobRequest,
+        session: Option<&Session>,
+        command: &Command,
+    ) -> io::Result<Option<Recorder>> {
+        let own = call.background || call.terminal.is_some();
+        match session.filter(|_| !own) {
+            Some(session) if self.recordings.is_some() => {
+                let title = format!("session {}", session.name());
+                let recorder = session.recorder(|| self.begin_recording(&title, None, command))?;
+                recorder.mark(&format!("command: {}", command.text()));
+                Ok(Some(recorder))
+            }
+            Some(_) => Ok(None),
+            None => self.own_recorder(call.terminal, command),
+        }
+    }
+
+    /// Begins a recording of this command alone.
+    ///
+    /// # Errors
+    /// As those of [`Self::recorder`].
+    pub(super) fn own_recorder(
+        &self,
+        terminal: Option<TerminalSize>,
+        command: &Command,
+    ) -> io::Result<Option<Recorder>> {
+        if self.recordings.is_none() {
+            return Ok(None);
+        }
+        let recorder = self.begin_recording(command.text(), terminal, command)?;
+        recorder.mark(&format!("command: {}", command.text()));
+        Ok(Some(recorder))
+    }
+
+    fn begin_recording(&self, title: &str, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Recorder> {
+        let nowhere = || io::Error::other("there is no place for recordings");
+        let to = self.recordings.as_ref().ok_or_else(nowhere)?;
+        let variable = |name| command.variables().get(name).map(String::as_str);
+        let header = RecordingHeader {
+            title,
+            size: terminal.unwrap_or_default(),
+            terminal: terminal.is_some(),
+            variables: [variable("TERM"), variable("SHELL")],
+        };
+        Ok(Recorder::from(Recording::begin(to, &header)?))
+    }
+}
