@@ -24,6 +24,8 @@ pub enum Mode {
     Review,
     /// Never.
     Discard,
+    /// At once: the set holds what was taken back out of the workspace.
+    Direct,
 }
 
 impl Mode {
@@ -33,6 +35,7 @@ impl Mode {
             Self::Commit => "commit",
             Self::Review => "review",
             Self::Discard => "discard",
+            Self::Direct => "direct",
         }
     }
 }

@@ -51,5 +51,5 @@ pub use node::{Kind, Node};
 pub use refresh::Shadows;
 pub use rules::{Matcher, RULE, Rule};
 pub use scan::{Action, Change, Counts};
-pub use set::{ChangeSet, Choice, Committed, Conflict, Held, Judged, Limits, Surroundings};
+pub use set::{ChangeSet, Choice, Committed, Conflict, Held, Judged, Limits, Put, Surroundings};
 pub use store::{Frozen, Store};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use shieling_gate::{Change as JudgedChange, Decision, Gate, Lead};
 
 use crate::apply::{self, Direction, Ended, Places, REMOVED};
@@ -163,6 +164,20 @@ impl Judged {
     }
 }
 
+/// What is put into a set.
+#[derive(Debug, Clone, Copy)]
+pub enum Put<'p> {
+    /// A file.
+    File {
+        /// What is in it.
+        content: &'p [u8],
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A link to this target.
+    Link(&'p Path),
+}
+
 /// How a commit ended.
 #[derive(Debug)]
 pub struct Committed {
@@ -265,6 +280,55 @@ impl ChangeSet {
     pub fn close(&mut self) -> Result<(), ChangesError> {
         self.is_live = false;
         self.directory.remove(WORK).doing("remove", WORK)
+    }
+
+    /// Puts a file or a link into it, at this path.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn put(&self, path: &Path, content: Put<'_>) -> Result<(), ChangesError> {
+        use std::io::Write as _;
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::INVAL).doing("put", path);
+        };
+        let (layer, tree) = (self.layer()?, self.tree()?);
+        let directory = layer.make_all(above).doing("create", above)?;
+        // Those above are as they are in the workspace, so that they are no change.
+        for one in above.ancestors().filter(|one| !one.as_os_str().is_empty()) {
+            let mode = tree
+                .look_beneath(one)
+                .doing("look at", one)?
+                .map_or(0o755, |node| node.mode);
+            if let Some((parent, name)) = layer.parent_of(one).doing("open", one)? {
+                parent.set_mode(name, mode | 0o700).doing("set the mode of", one)?;
+            }
+        }
+        directory.unlink_if_there(name).doing("replace", path)?;
+        match content {
+            Put::File { content, mode } => {
+                let file = directory.create(name).map_err(std::io::Error::from);
+                file.and_then(|mut file| file.write_all(content)).doing("write", path)?;
+                directory.set_mode(name, mode & 0o777).doing("set the mode of", path)
+            }
+            Put::Link(target) => rustix::fs::symlinkat(target, &directory, name).doing("link", path),
+        }
+    }
+
+    /// Says that it is filled, and waits for a person, with this much in it.
+    ///
+    /// # Errors
+    /// If the set cannot be written, or the workspace not be read.
+    pub fn wait(&mut self, held_back: u64) -> Result<(), ChangesError> {
+        self.record(true)?;
+        let mut judged = Judged {
+            held_back,
+            ..Judged::default()
+        };
+        self.for_each(&mut |change| {
+            judged.note(change);
+            Ok(())
+        })?;
+        self.note(&judged, State::Waiting)
     }
 
     /// Goes through its changes.

@@ -99,6 +99,17 @@ impl Store {
         Ok(set)
     }
 
+    /// Makes a set for what is taken back out of a workspace. [`ChangeSet::put`] fills it, and [`ChangeSet::wait`] ends
+    /// that.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn hold(&self, workspace: &Path, command: &str) -> Result<ChangeSet, ChangesError> {
+        let mut set = self.make(workspace, Mode::Direct)?;
+        set.name(command)?;
+        Ok(set)
+    }
+
     fn make(&self, workspace: &Path, mode: Mode) -> Result<ChangeSet, ChangesError> {
         let (id, directory) = loop {
             let mut bytes = [0_u8; 4];

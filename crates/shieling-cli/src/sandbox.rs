@@ -123,10 +123,9 @@ pub(crate) fn restrictions(
     if plan.keeps_home {
         restrictions.kept_home = Some(kept_home(&plan.workspace, state.as_deref())?);
     }
-    restrictions.own = state
-        .and_then(|state| files::canonical(&state).ok())
-        .into_iter()
-        .collect();
+    let state = state.and_then(|state| files::canonical(&state).ok());
+    restrictions.held_back = state.as_deref().map(setup::change_sets);
+    restrictions.own = state.into_iter().collect();
     Ok(restrictions)
 }
 

@@ -20,6 +20,8 @@ mod changes;
 mod configuration;
 #[path = "cli/degraded.rs"]
 mod degraded;
+#[path = "cli/direct.rs"]
+mod direct;
 #[path = "cli/guide.rs"]
 mod guide;
 #[path = "cli/help.rs"]

@@ -35,6 +35,18 @@ pub struct HeldBack {
     pub act: Act,
 }
 
+impl HeldBack {
+    /// Held back since what it depends on cannot be read.
+    pub fn unreadable(error: &std::io::Error) -> Self {
+        Self {
+            rule: RuleId("unreadable"),
+            because: format!("what it depends on cannot be read: {error}"),
+            instead: "make it readable, or have a person accept it".to_owned(),
+            act: Act::AtOnce,
+        }
+    }
+}
+
 /// When a watcher of a live tree has to revert a change. In a staged tree both mean the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {

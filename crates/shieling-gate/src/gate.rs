@@ -54,6 +54,17 @@ pub enum LeadKind {
     Code,
 }
 
+/// What of a path has to be remembered: see [`Gate::concern`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Concern {
+    /// Nothing: an ordinary file.
+    Nothing,
+    /// That it is there, and what it is.
+    Presence,
+    /// What it says too.
+    Content,
+}
+
 /// Judges the changes of one tree. It remembers what it has seen of both trees, so a tree that lives on needs a new one
 /// for each look.
 pub struct Gate<'a> {
@@ -177,12 +188,43 @@ impl<'a> Gate<'a> {
         match self.held(change, after) {
             Ok(None) => Decision::Pass,
             Ok(Some(held)) => Decision::HeldBack(held),
-            Err(error) => Decision::HeldBack(held(
-                "unreadable",
-                format!("what it depends on cannot be read: {error}"),
-                "make it readable, or have a person accept it",
-            )),
+            Err(error) => Decision::HeldBack(HeldBack::unreadable(&error)),
         }
+    }
+
+    /// What of a path a caller has to remember, so that a later change of it can be judged and put back, as far as its name
+    /// and what stands around it tell.
+    ///
+    /// # Errors
+    /// If the tree after cannot be read.
+    pub fn concern(&self, path: &Path) -> io::Result<Concern> {
+        let Some(name) = path.file_name() else {
+            return Ok(Concern::Nothing);
+        };
+        if self.row(Side::After, path)?.is_some() {
+            return Ok(Concern::Content);
+        }
+        let directory = self.directory(Side::After, path.parent().unwrap_or(Path::new("")))?;
+        if directory.leads.iter().any(|lead| path.starts_with(&lead.path)) {
+            return Ok(Concern::Content);
+        }
+        let mut concern = Concern::Nothing;
+        for place in self.places(Side::After, path)? {
+            let is_sample = |name: &Path| name.extension().is_some_and(|extension| extension == "sample");
+            match &place.role {
+                Role::Object => {}
+                // References are replaced and never written to.
+                Role::Other if path.strip_prefix(&place.git).is_ok_and(|rest| rest.starts_with("refs")) => {}
+                Role::Other => concern = Concern::Presence,
+                Role::Hook(name) if is_sample(name) => concern = Concern::Presence,
+                _ => return Ok(Concern::Content),
+            }
+        }
+        let is_mark = name.to_str().is_some_and(|name| git::MARKS.contains(&name));
+        if is_mark || path.iter().any(is_controlled) {
+            concern = Concern::Presence;
+        }
+        Ok(concern)
     }
 
     fn held(&self, change: &Change<'_>, after: &Entry) -> Held {

@@ -29,4 +29,4 @@ mod gate;
 
 pub use change::{Change, Entry, Kind, Tree};
 pub use decision::{Act, Decision, HeldBack, RuleId};
-pub use gate::{Gate, Lead, LeadKind, Surroundings};
+pub use gate::{Concern, Gate, Lead, LeadKind, Surroundings};

@@ -283,7 +283,8 @@ pub(crate) struct Settings {
     /// Let commands change .git/hooks, .git/config and the like in the workspace
     ///
     /// These are files from which later commands of yours would run code: hooks and settings of
-    /// git, of editors, of shells, of build tools. In `sandbox` they are read-only without this.
+    /// git, of editors, of shells, of build tools. Without this, `sandbox` takes back after each command what
+    /// would run code, keeps it, and says so.
     #[arg(long, help_heading = "Reach")]
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) open_protected: bool,

@@ -1,18 +1,31 @@
-//! Staged workspaces: whatever a command leaves in one, nothing of it runs in the hands of the user, and ordinary work
-//! reaches the workspace without an option.
+//! Whatever a command leaves in a workspace, in any mode, nothing of it runs in the hands of the user once its outcome was
+//! given, and ordinary work reaches the workspace without an option.
 
 use std::process::{Command, Output};
 
+use serde_json::json;
+
 use crate::attacks::{Attack, CONTROLS, Place, Shown, attacks, each, share};
+use crate::mcp::Server;
+use crate::support::Shieling;
 
 /// Runs a script of an agent's in the workspace of a place.
 fn agent(place: &Place, mode: &str, script: &str) -> Output {
+    let mut command = shieling(place, "exec", mode);
+    command
+        .args(["--", script])
+        .output()
+        .expect("the binary was built by cargo")
+}
+
+/// A command of Shieling's for the workspace of a place.
+fn shieling(place: &Place, what: &str, mode: &str) -> Command {
     let path = place.path();
     std::fs::create_dir_all(path.join("state")).expect("made");
     let variable = |name: &str, value: &str| format!("{name}={value}");
     let mut command = Command::new(env!("CARGO_BIN_EXE_shieling"));
     command
-        .args(["exec", "--changes", mode, "--workspace"])
+        .args([what, "--changes", mode, "--workspace"])
         .arg(path.join("work"));
     for seen in ["payload", "origin.git", "of-lib"] {
         command.arg("--read").arg(path.join(seen));
@@ -27,18 +40,25 @@ fn agent(place: &Place, mode: &str, script: &str) -> Output {
     command
         .arg("--set-env")
         .arg(variable("C", crate::attacks::CRATE))
-        .args(["--set-env", "EDITOR=true", "--", script])
+        .args(["--set-env", "EDITOR=true"])
         .current_dir(path.join("work"))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", path.join("home"))
-        .env("XDG_STATE_HOME", path.join("state"))
-        .output()
-        .expect("the binary was built by cargo")
+        .env("XDG_STATE_HOME", path.join("state"));
+    command
 }
 
 fn said(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
+}
+
+/// All modes, or the one that `SHIELING_CHANGES` names.
+fn modes() -> Vec<String> {
+    match std::env::var("SHIELING_CHANGES") {
+        Ok(mode) => vec![mode],
+        Err(_) => ["direct", "commit", "review", "discard"].map(str::to_owned).to_vec(),
+    }
 }
 
 fn is_of_a_home(attack: &Attack) -> bool {
@@ -47,13 +67,13 @@ fn is_of_a_home(attack: &Attack) -> bool {
 }
 
 #[test]
-fn nothing_that_leaves_a_staged_workspace_runs_in_the_hands_of_the_user() {
+fn nothing_that_a_command_leaves_runs_in_the_hands_of_the_user() {
     let attacks: Vec<Attack> = attacks().into_iter().filter(|attack| !is_of_a_home(attack)).collect();
     let attacks = share(attacks, 29);
-    for mode in ["commit", "review", "discard"] {
+    for mode in modes() {
         let wrong = each(&attacks, |attack| {
             let place = Place::new();
-            let output = agent(&place, mode, &attack.script);
+            let output = agent(&place, &mode, &attack.script);
             place.forget();
             if place.use_tools(attack) {
                 return Some(format!("it ran ({})", said(&output)));
@@ -74,9 +94,44 @@ fn nothing_that_leaves_a_staged_workspace_runs_in_the_hands_of_the_user() {
 }
 
 #[test]
-fn ordinary_work_leaves_a_staged_workspace_without_an_option() {
+fn nothing_that_a_command_leaves_beside_a_job_runs_in_the_hands_of_the_user() {
+    let attacks: Vec<Attack> = attacks().into_iter().filter(|attack| !is_of_a_home(attack)).collect();
+    let third: Vec<Attack> = attacks.into_iter().skip(1).step_by(3).collect();
+    let third = share(third, 11);
+    let wrong = each(&third, |attack| {
+        let place = Place::new();
+        let mut server = Server::start_by(Shieling::in_workspace(), shieling(&place, "mcp", "direct"), json!({}));
+        let text = "while :; do date >served; sleep 0.02; done";
+        let (_, job) = server.shell(json!({"command": text, "background": true}));
+        let (said, outcome) = server.shell(json!({"command": attack.script}));
+        place.forget();
+        let has_run = place.use_tools(attack);
+        let held = outcome["changes"]["held_back"].as_array().map_or(0, Vec::len);
+        server.tool("shell_kill", json!({"job": job["job"]}));
+        server.end();
+        if has_run {
+            return Some(format!("it ran ({said})"));
+        }
+        let is_later = ["set-", "named pipe"].iter().any(|name| attack.name.starts_with(name));
+        (held == 0 && !is_later).then(|| format!("nothing was held back ({said})"))
+    });
+    assert!(
+        wrong.is_empty(),
+        "{} of {}\n{}",
+        wrong.len(),
+        third.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn ordinary_work_needs_no_option() {
     let controls = share(CONTROLS.to_vec(), 7);
-    let wrong: Vec<String> = controls.iter().filter_map(|control| wrong_of(control)).collect();
+    let modes = ["direct", "commit"];
+    let wrong: Vec<String> = controls
+        .iter()
+        .flat_map(|control| modes.iter().filter_map(|mode| wrong_of(mode, control)))
+        .collect();
     assert!(
         wrong.is_empty(),
         "{} of {}\n{}",
@@ -94,17 +149,18 @@ const UNABLE: &[(&str, &str)] = &[
     ("git mv src source", "Invalid cross-device link"),
 ];
 
-fn wrong_of(control: &str) -> Option<String> {
+fn wrong_of(mode: &str, control: &str) -> Option<String> {
     let place = Place::new();
-    let output = agent(&place, "commit", &format!("set -e; {control}"));
-    if let Some((_, why)) = UNABLE.iter().find(|(part, _)| control.contains(part)) {
+    let output = agent(&place, mode, &format!("set -e; {control}"));
+    let mut unable = UNABLE.iter().filter(|_| mode == "commit");
+    if let Some((_, why)) = unable.find(|(part, _)| control.contains(part)) {
         let is_known = !output.status.success() && said(&output).contains(why);
         return (!is_known).then(|| format!("{control}: it is listed as what fails with `{why}`: {}", said(&output)));
     }
     if !output.status.success() || said(&output).contains("held     ") {
-        return Some(format!("{control}: {}", said(&output)));
+        return Some(format!("{mode}: {control}: {}", said(&output)));
     }
     let look = "test ! -e .git || git fsck --no-progress; test ! -e .git || git status";
     let (is_fine, why) = place.run("work", "", look);
-    (!is_fine).then(|| format!("{control}: afterwards {why}"))
+    (!is_fine).then(|| format!("{mode}: {control}: afterwards {why}"))
 }

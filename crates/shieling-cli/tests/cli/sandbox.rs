@@ -255,7 +255,7 @@ fn the_home_is_private_and_its_variables_say_where_it_is() {
 }
 
 #[test]
-fn what_runs_code_later_is_protected_unless_it_is_opened() {
+fn what_runs_code_later_is_taken_back_unless_it_is_opened() {
     let hook = "echo evil > .git/hooks/pre-commit";
     for (options, written) in [(&[][..], false), (&["--open-protected"], true)] {
         let shieling = exec(options, hook);
@@ -266,7 +266,10 @@ fn what_runs_code_later_is_protected_unless_it_is_opened() {
                 .is_ok_and(|status| status.success())
         );
         let ran = shieling.run();
-        assert_eq!(ok(&ran), written, "{options:?}: {ran}");
+        assert!(
+            ok(&ran) && ran.stderr.contains("held     ") != written,
+            "{options:?}: {ran}"
+        );
         assert_eq!(shieling.workspace().join(".git/hooks/pre-commit").exists(), written);
         assert!(ok(&shieling.again([
             "exec",
@@ -427,26 +430,40 @@ fn an_outcome_in_json_says_also_why_nothing_started() {
 }
 
 #[test]
-fn what_tools_of_the_user_would_run_is_moved_aside_and_told() {
-    let text = "mkdir .vscode && echo x > .vscode/tasks.json && echo made";
+fn what_tools_of_the_user_would_run_is_taken_back_and_told_and_can_be_accepted() {
+    let tasks = r#"{"tasks":[{"command":"x","runOptions":{"runOn":"folderOpen"}}]}"#;
+    let text = &format!("mkdir .vscode && echo '{tasks}' > .vscode/tasks.json && echo made");
     let shieling = exec(&["--json"], text);
     let ran = shieling.run();
     let changes = &ran.outcome()["changes"];
     assert_eq!(changes["mode"], "direct", "{ran}");
     let held = changes["held_back"].as_array().expect("a list");
-    assert_eq!((held.len(), &held[0]["path"]), (1, &Value::from(".vscode")), "{ran}");
-    let instead = held[0]["instead"].as_str().unwrap_or_default();
-    assert!(
-        instead.contains("`.vscode.held-back`") && instead.contains("--open-protected"),
+    assert_eq!(
+        (held.len(), &held[0]["path"]),
+        (1, &Value::from(".vscode/tasks.json")),
         "{ran}"
     );
-    assert!(!shieling.workspace().join(".vscode").exists());
-    assert!(shieling.workspace().join(".vscode.held-back/tasks.json").exists());
+    let id = changes["id"].as_str().expect("an id");
+    let instead = held[0]["instead"].as_str().unwrap_or_default();
+    let apply = format!("shieling changes apply {id} --accept-held-back --only .vscode/tasks.json");
+    assert!(instead.contains(&apply), "{ran}");
+    assert!(!shieling.workspace().join(".vscode/tasks.json").exists());
+    let shown = shieling.again(["changes", "show", id]);
+    assert!(ok(&shown) && shown.stdout.contains("folderOpen"), "{shown}");
+    let applied = shieling.again(apply.split(' ').skip(1));
+    assert!(
+        ok(&applied) && shieling.workspace().join(".vscode/tasks.json").exists(),
+        "{applied}"
+    );
 
     let ran = exec(&[], text).run();
     assert!(ok(&ran) && ran.stdout == "made\n", "{ran}");
-    assert!(ran.stderr.starts_with("held     `.vscode`: "), "{ran}");
-    let ran = exec(&["--json"], "mkdir .other").run();
+    assert!(ran.stderr.starts_with("held     `.vscode/tasks.json`: "), "{ran}");
+    let ran = exec(
+        &["--json"],
+        "mkdir .other .vscode; echo '{\"editor.tabSize\": 2}' >.vscode/settings.json",
+    )
+    .run();
     assert_eq!(ran.outcome()["changes"], Value::Null, "{ran}");
     let shieling = exec(&["--open-protected"], text);
     assert!(ok(&shieling.run()) && shieling.workspace().join(".vscode/tasks.json").exists());
@@ -486,7 +503,10 @@ fn a_repository_outside_is_shown_if_it_was_there_first_and_not_if_a_command_name
     assert!(ok(&ran), "{ran}");
 
     // A stale entry names the place, and a command writes the other half.
-    let shieling = exec(&[], "echo \"gitdir: $PWD/../main/.git/worktrees/work\" > .git");
+    let shieling = exec(
+        &["--open-protected"],
+        "echo \"gitdir: $PWD/../main/.git/worktrees/work\" > .git",
+    );
     let above = shieling.workspace().parent().expect("above").to_owned();
     git(
         &above,
@@ -713,7 +733,7 @@ fn a_git_file_that_a_command_lays_in_a_writable_place_shows_no_repository_later(
         shieling.ran(&shieling.command_of(words).output().expect("it starts"))
     };
     let lay = format!("mkdir ../lib/sub && echo 'gitdir: {}' > ../lib/sub/.git", git.display());
-    let laid = run(&["exec", "--write", "../lib", "--", &lay]);
+    let laid = run(&["exec", "--open-protected", "--write", "../lib", "--", &lay]);
     assert!(ok(&laid), "{laid}");
     let look = format!("ls {}", place.join("main/.git").display());
     let later = run(&["exec", "--workspace", "../lib/sub", "--", &look]);

@@ -186,6 +186,12 @@ impl Jail {
         )
     }
 
+    /// Whether nothing runs in it but shells that wait for their next command: each without children and with one thread.
+    /// What cannot be seen may run.
+    pub(crate) fn is_idle(&self) -> bool {
+        super::descent::is_idle(self.ready.keeper).unwrap_or(false)
+    }
+
     /// Starts `plan` in it. Returns once its program runs.
     ///
     /// The program gets these streams, a session of its own, default signals, no core dumps, and no

@@ -8,6 +8,7 @@
 //! [`Environment`](crate::environment::Environment), which takes only what was approved.
 
 mod counts;
+mod descent;
 mod drive;
 mod error;
 mod event;

@@ -109,7 +109,9 @@ impl Guard {
     /// # Errors
     /// [`ViewError`]: more than is looked after, what cannot be seen, or a workspace that cannot be held.
     pub(super) fn start(restrictions: &Restrictions, homes: &Homes) -> Result<Option<(Self, Vec<Entry>)>, ViewError> {
-        if restrictions.readonly || restrictions.open_protected && restrictions.fixed.is_empty() {
+        // What is judged after each command need not be kept from it.
+        let fixed_alone = restrictions.open_protected || restrictions.is_watched();
+        if restrictions.readonly || fixed_alone && restrictions.fixed.is_empty() {
             return Ok(None);
         }
         let outside = restrictions.repository.as_deref();
@@ -125,7 +127,7 @@ impl Guard {
                 on_path: if is_workspace { &[] } else { &on_path },
                 outside: outside.filter(|_| is_workspace),
                 fixed: &restrictions.fixed,
-                fixed_alone: restrictions.open_protected,
+                fixed_alone,
                 executable: restrictions.programs.is_none(),
                 led_to: if is_workspace { &homes.led_to } else { &[] },
                 bounds: protect::Bounds::ALL,

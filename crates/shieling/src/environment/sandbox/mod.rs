@@ -37,6 +37,7 @@ mod no_network;
 mod outside;
 mod staging;
 mod stage;
+mod watched;
 mod struck;
 mod tracked;
 
@@ -44,6 +45,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -78,6 +80,7 @@ pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
 use tracked::Tracked;
 pub use view::ViewError;
+use watched::{Runs, Watched};
 pub use writable::repository_above;
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
@@ -129,6 +132,10 @@ pub struct Sandbox {
     guard: Mutex<Guarding>,
     /// Where that jail's changes to the workspace go, if not into it.
     stage: Mutex<Option<Arc<Stage>>>,
+    /// Judges what that jail's commands change in the workspace, if they change it at once.
+    watching: Mutex<Watching>,
+    /// How many commands run in it.
+    runs: Arc<AtomicUsize>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
     /// The hidden files that git tracks, as that jail's commands have found them.
@@ -150,6 +157,9 @@ type TrackedFiles = Arc<Mutex<Option<Tracked>>>;
 
 /// A guard that a jail and the ends of its commands share; none where nothing is protected.
 type Guarding = Arc<Mutex<Option<Guard>>>;
+
+/// What a jail and the ends of its commands share to judge what those changed; none where nothing is judged so.
+type Watching = Arc<Mutex<Option<Watched>>>;
 
 /// A sandbox that could not be started. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
@@ -183,6 +193,8 @@ struct Running {
     files: Arc<HostFiles>,
     hidden: Mutex<Vec<HiddenFiles>>,
     guard: Guarding,
+    watching: Watching,
+    runs: Arc<AtomicUsize>,
     held: Held,
     tracked: TrackedFiles,
     workspace: PathBuf,
@@ -208,6 +220,8 @@ impl Sandbox {
             counts: Mutex::default(),
             guard: Mutex::default(),
             stage: Mutex::default(),
+            watching: Mutex::default(),
+            runs: Arc::default(),
             held: Held::default(),
             tracked: TrackedFiles::default(),
             outside: Outside::default(),
@@ -287,6 +301,7 @@ impl Sandbox {
             isolation,
             hidden,
             mut guard,
+            watched,
             stage,
         } = ahead?;
         if let Some(stage) = &stage {
@@ -317,6 +332,12 @@ impl Sandbox {
             *latest = Arc::new(Mutex::new(guard.map(|guard| guard.with_held_back(told))));
             Arc::clone(&latest)
         };
+        let watching = {
+            let mut latest = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = watch(&latest).as_mut().map(Watched::take_told).unwrap_or_default();
+            *latest = Arc::new(Mutex::new(watched.map(|watched| watched.with_told(told))));
+            Arc::clone(&latest)
+        };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) = Tracked::of(restrictions);
         *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
@@ -339,6 +360,8 @@ impl Sandbox {
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
             guard: guarding,
+            watching,
+            runs: Arc::clone(&self.runs),
             held: Arc::clone(&self.held),
             tracked: Arc::clone(&self.tracked),
             workspace: restrictions.workspace.clone(),
@@ -367,7 +390,15 @@ fn environment(error: SandboxError) -> SpawnError {
     SpawnError::Environment(Box::new(error))
 }
 
-type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>, Option<Arc<Stage>>);
+/// What is to be looked after in a jail.
+#[derive(Debug)]
+struct Prepared {
+    plan: Plan,
+    hidden: Vec<HiddenFiles>,
+    guard: Option<Guard>,
+    watched: Option<Watched>,
+    stage: Option<Arc<Stage>>,
+}
 
 /// A jail that was ordered, and what is to be looked after in it.
 #[derive(Debug)]
@@ -376,17 +407,19 @@ struct Ahead {
     isolation: Isolation,
     hidden: Vec<HiddenFiles>,
     guard: Option<Guard>,
+    watched: Option<Watched>,
     stage: Option<Arc<Stage>>,
 }
 
 impl Ahead {
-    fn order((plan, hidden, guard, stage): Prepared) -> Result<Self, SandboxError> {
+    fn order(prepared: Prepared) -> Result<Self, SandboxError> {
         Ok(Self {
-            ordered: Jail::order(&plan)?,
-            isolation: plan.isolation,
-            hidden,
-            guard,
-            stage,
+            ordered: Jail::order(&prepared.plan)?,
+            isolation: prepared.plan.isolation,
+            hidden: prepared.hidden,
+            guard: prepared.guard,
+            watched: prepared.watched,
+            stage: prepared.stage,
         })
     }
 
@@ -474,6 +507,7 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
     if let Some(outlet) = outlet {
         outside::show(outlet, &mut view.entries);
     }
+    let watched = Watched::start(restrictions, &view.entries)?;
     let plan = Plan {
         isolation: restrictions.isolation,
         network: match restrictions.network {
@@ -490,7 +524,13 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
         probes: view.probes,
         once: restrictions.once,
     };
-    Ok((plan, hidden, view.guard, stage))
+    Ok(Prepared {
+        plan,
+        hidden,
+        guard: view.guard,
+        watched,
+        stage,
+    })
 }
 
 /// What of files is reached: what the jail shows, or, where files keep their places, the workspace.
@@ -522,6 +562,10 @@ fn missing(isolation: Isolation, jail: &Jail) -> Vec<String> {
 
 fn lock(guard: &Guarding) -> MutexGuard<'_, Option<Guard>> {
     guard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn watch(watching: &Watching) -> MutexGuard<'_, Option<Watched>> {
+    watching.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Moves aside what stands at protected names that were not there.
@@ -580,6 +624,12 @@ impl Running {
     /// Looks for the last time if nothing runs any more that could make something after it. Otherwise another
     /// look is taken when this is dropped.
     fn end(&self, is_over: bool) {
+        if let Some(watched) = &mut *watch(&self.watching) {
+            match is_over {
+                true => watched.retire(),
+                false => drop(watched.settle()),
+            }
+        }
         if let Some(guard) = &mut *lock(&self.guard) {
             match is_over {
                 true => guard.retire(),
@@ -599,10 +649,33 @@ impl Running {
         }
     }
 
-    /// What is done once a command is over.
-    fn sweeper(&self) -> Box<dyn FnOnce() + Send> {
+    /// What is done once a command is over, which runs until then.
+    fn sweeper(&self, runs: Runs) -> Box<dyn FnOnce() + Send> {
         let guard = Arc::clone(&self.guard);
-        Box::new(move || sweep(&guard))
+        Box::new(move || {
+            sweep(&guard);
+            drop(runs);
+        })
+    }
+
+    /// Takes what changed since the last look for the user's, if besides so many commands, which have not begun yet,
+    /// nothing runs.
+    fn accept(&self, own: usize) {
+        if let Some(watched) = &mut *watch(&self.watching)
+            && self.runs.load(Ordering::Acquire) <= own
+        {
+            apart(|| watched.accept(|| self.jail.is_idle()));
+        }
+    }
+
+    /// Says that a command begins.
+    fn begins(&self, text: &str) {
+        if let Some(stage) = &self.stage {
+            stage.command(text);
+        }
+        if let Some(watched) = &mut *watch(&self.watching) {
+            watched.begins(text);
+        }
     }
 
     /// An update has been made, but for what had moved, which is looked for again.
@@ -716,13 +789,12 @@ impl Environment for Sandbox {
                 // Its placeholders are in the variables of the command.
                 self.outside.fresh().map_err(environment)?;
             }
+            let runs = Runs::one_of(&self.runs);
             let terminal = matches!(streams, Streams::Terminal(_));
             let first = First::Waits(self.plan(command.request()), streams, next);
             let text = command.request().text();
             let (running, first) = self.ready_for(first, text).await?;
-            if let Some(stage) = &running.stage {
-                stage.command(text);
-            }
+            running.begins(text);
             let process = match first {
                 First::Sent(plan, sent) => running.jail.join(&plan, sent?).await,
                 First::Waits(plan, streams, next) => {
@@ -731,7 +803,7 @@ impl Environment for Sandbox {
                 }
             };
             let process = self.outside.redacted(process?, terminal)?;
-            Ok(process.with_end(running.sweeper()))
+            Ok(process.with_end(running.sweeper(runs)))
         })
     }
 
@@ -749,11 +821,10 @@ impl Environment for Sandbox {
 
     fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
         Box::pin(async move {
-            let running = self.ready().await?;
-            if let Some(stage) = &running.stage {
-                stage.command(next.request().text());
-            }
-            Ok(Some(running.sweeper()))
+            let runs = Runs::one_of(&self.runs);
+            let running = self.ready_besides(1).await?;
+            running.begins(next.request().text());
+            Ok(Some(running.sweeper(runs)))
         })
     }
 
@@ -803,12 +874,12 @@ impl Environment for Sandbox {
     }
 
     fn held_back(&self) -> Vec<HeldBack> {
-        let guard = self.guarding();
-        let mut guard = lock(&guard);
-        guard.as_mut().map_or_else(Vec::new, |guard| {
-            guard.sweep();
-            guard.take_held_back()
-        })
+        let mut held_back = self.guarded_names();
+        if let Some(watched) = &mut *watch(&self.watching()) {
+            apart(|| watched.settle());
+            held_back.extend(watched.take_told());
+        }
+        held_back
     }
 
     fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
@@ -835,7 +906,14 @@ impl Environment for Sandbox {
     }
 
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
-        outcome.add_held_back(self.held_back());
+        outcome.add_held_back(self.guarded_names());
+        if let Some(watched) = &mut *watch(&self.watching()) {
+            let id = apart(|| watched.ended(|| self.is_idle()));
+            outcome.add_held_back(watched.take_told());
+            if let Some(changes) = &mut outcome.changes {
+                changes.id = id;
+            }
+        }
         self.outside.tell(outcome, before);
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);
@@ -858,6 +936,15 @@ impl Environment for Sandbox {
     }
 
     fn settle(&self) -> Option<Changes> {
+        if let Some(watched) = &mut *watch(&self.watching()) {
+            let id = watched.settle();
+            let held_back = watched.take_told();
+            return (!held_back.is_empty()).then(|| Changes {
+                id,
+                held_back,
+                ..Changes::direct()
+            });
+        }
         let (mut changes, error) = self.stage()?.settle_files();
         if let (Some(changes), Some(error)) = (&mut changes, error) {
             changes.conflicts.push(Conflict {
@@ -937,7 +1024,13 @@ impl Environment for Sandbox {
 impl Sandbox {
     /// A running jail, in which all is hidden and protected that is to be, as things stand now.
     async fn ready(&self) -> Result<Arc<Running>, SpawnError> {
+        self.ready_besides(0).await
+    }
+
+    /// As [`Self::ready`], for so many commands that count as running already.
+    async fn ready_besides(&self, own: usize) -> Result<Arc<Running>, SpawnError> {
         let running = self.jail().await.map_err(environment)?;
+        running.accept(own);
         self.look(running).await
     }
 
@@ -946,7 +1039,10 @@ impl Sandbox {
         match self.jail_for(Some(first), text).await.map_err(environment)? {
             // It was looked at before.
             (running, Some(sent @ First::Sent(..))) => Ok((running, sent)),
-            (running, Some(waits)) => Ok((self.look(running).await?, waits)),
+            (running, Some(waits)) => {
+                running.accept(1);
+                Ok((self.look(running).await?, waits))
+            }
             (_, None) => unreachable!("what is given is given back"),
         }
     }
@@ -1009,6 +1105,26 @@ impl Sandbox {
 
     fn stage(&self) -> Option<Arc<Stage>> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was moved aside since this was last asked.
+    fn guarded_names(&self) -> Vec<HeldBack> {
+        let guard = self.guarding();
+        let mut guard = lock(&guard);
+        guard.as_mut().map_or_else(Vec::new, |guard| {
+            guard.sweep();
+            guard.take_held_back()
+        })
+    }
+
+    fn watching(&self) -> Watching {
+        Arc::clone(&self.watching.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether nothing runs in it but shells that wait. If it cannot be asked, something may.
+    fn is_idle(&self) -> bool {
+        let running = self.running.try_lock();
+        running.is_ok_and(|running| running.as_ref().is_none_or(|running| running.jail.is_idle()))
     }
 
     fn guarding(&self) -> Guarding {

@@ -76,6 +76,11 @@ pub struct Restrictions {
     pub roots: BTreeMap<String, PathBuf>,
     /// Where changes to the workspace go, if not into it.
     pub staging: Option<Staging>,
+    /// The directory of change sets, absolute and without links, in which is kept what is taken back out of the workspace
+    /// where changes go into it at once: they are then judged after each command, and `.git/config`, `.vscode` and what
+    /// else tools of the user run code from can be written. Without it, and in homes, such names are protected by mounts
+    /// as far as these can.
+    pub held_back: Option<PathBuf>,
     /// The limits.
     pub limits: Limits,
     /// How much stands between a command and the host.
@@ -119,6 +124,7 @@ impl Restrictions {
             user_name: None,
             roots: BTreeMap::new(),
             staging: None,
+            held_back: None,
             limits: Limits::default(),
             isolation: Isolation::Full,
             open_protected: false,
@@ -161,6 +167,20 @@ impl Restrictions {
             why: "was made to hide other paths, or to leave other programs, than the policy",
             cure: ONE_EACH,
         })
+    }
+
+    /// Whether changes of the workspace are made at once and judged after each command, and not kept out by mounts.
+    pub(super) fn is_watched(&self) -> bool {
+        let can_keep = self
+            .held_back
+            .as_ref()
+            .is_some_and(|held_back| !held_back.starts_with(&self.workspace));
+        can_keep
+            && self.isolation == Isolation::Full
+            && self.staging.is_none()
+            && !self.readonly
+            && !self.open_protected
+            && !self.allow_home
     }
 
     /// What of a policy they enforce.

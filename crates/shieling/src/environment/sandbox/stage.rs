@@ -54,7 +54,7 @@ pub enum StageError {
 }
 
 /// What in the workspace the user's tools are led to: by links in homes, and by the user's own settings of git.
-fn leads(restrictions: &Restrictions) -> Vec<Lead> {
+pub(super) fn leads(restrictions: &Restrictions) -> Vec<Lead> {
     let workspace = &restrictions.workspace;
     let linked = homes::led_to(&homes::known(restrictions), workspace);
     let linked = linked.into_iter().map(|path| (path, LeadKind::Code));
@@ -207,7 +207,7 @@ impl Stage {
             match self.staging.mode {
                 Mode::Commit => drop(self.commit(&mut inner)),
                 Mode::Review => self.record(&mut inner)?,
-                Mode::Discard => {}
+                Mode::Discard | Mode::Direct => {}
             }
         }
         let Inner { set, shadows, view, .. } = &mut *inner;
@@ -259,7 +259,7 @@ impl Stage {
     fn settle_now(&self, inner: &mut Inner) -> (Option<Changes>, Option<StageError>) {
         let settled = match self.staging.mode {
             Mode::Commit => self.commit(inner),
-            Mode::Review | Mode::Discard => self.look(inner),
+            Mode::Review | Mode::Discard | Mode::Direct => self.look(inner),
         };
         match settled {
             Ok(changes) => (changes, None),
@@ -335,6 +335,7 @@ impl Stage {
             Mode::Commit => ChangeMode::Commit,
             Mode::Review => ChangeMode::Review,
             Mode::Discard => ChangeMode::Discard,
+            Mode::Direct => ChangeMode::Direct,
         };
         let accept = |path: &Path| match waits {
             Some(id) => format!(

@@ -44,6 +44,7 @@ impl Staging {
     pub(super) fn note(&self, workspace: &Path) -> String {
         let workspace = workspace.display();
         match self.mode {
+            Mode::Direct => format!("Changes in {workspace} are made at once."),
             Mode::Commit => format!(
                 "Changes in {workspace} are staged: they are judged and moved into the user's workspace after each \
                  command; what is held back is reported with the command."

@@ -75,7 +75,7 @@ async fn an_entry_of_a_home_that_vanishes_while_it_is_shown_is_passed_over_and_a
     let mut restrictions = Restrictions::new(&work, "/bin/bash");
     restrictions.home = Some(work.clone());
     restrictions.allow_home = true;
-    let (plan, _, guard, _) = prepare(&restrictions, None).expect("it is small");
+    let Prepared { plan, guard, .. } = prepare(&restrictions, None).expect("it is small");
     for name in ["gone", "replaced"] {
         fs::remove_dir(work.join(name)).expect("ours");
     }

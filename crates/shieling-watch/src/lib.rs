@@ -1,0 +1,27 @@
+//! Finds what commands changed in a directory tree, asks the gate about it, and puts back what it holds back.
+//!
+//! ```text
+//! start ─► first look: what is there, in the background ─► settle: what changed since ─► judged ─► passes, and is remembered
+//!                                                            ▲                             └─► kept by the caller, put back
+//!                                                            └─ only if the bell rang
+//! ```
+//!
+//! What changed is found by the kernel's own stamps: a directory whose `ctime` is another is listed again, a file that matters
+//! is looked at by inode and `ctime`, and read if that is too young to tell. No process can set a `ctime`. inotify is a bell
+//! and nothing more: while it is silent nothing has to be looked at. Where a directory cannot be watched, it rings always.
+//!
+//! Who changed something cannot be known. The owner says when nothing of the sandbox runs ([`Watch::accept`]): what changed
+//! by then is the user's. What was there before the first look is told from what a command made by its `ctime`, and by whether a
+//! directory above it was moved, so commands need not wait for that look.
+//!
+//! Everything is reached by descriptors beneath the root, and no link is followed. The crate starts nothing but threads, and
+//! stores nothing.
+
+#![forbid(unsafe_code)]
+
+mod tree;
+mod bell;
+mod look;
+mod watch;
+
+pub use watch::{Content, Plan, Taken, Watch, WatchError};

@@ -1,0 +1,256 @@
+//! Looks at directories: lists what is in them, and finds what of it matters.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::num::NonZero;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use shieling_gate::{Concern, Gate, Kind};
+
+use crate::bell::Bell;
+use crate::tree::{self, KEPT, Kept, Live, Stamp, Time};
+
+/// How many directories are looked at by one gate.
+const BATCH: usize = 32;
+
+/// A directory that is to be looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Ahead {
+    pub(crate) path: PathBuf,
+    /// Whether the directory above it changed since the beginning.
+    above_changed: bool,
+    /// Whether it, or one above it, may have been moved here since.
+    may_be_moved: bool,
+}
+
+impl Ahead {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            above_changed: false,
+            may_be_moved: false,
+        }
+    }
+}
+
+/// What was found in a directory.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) ahead: Ahead,
+    /// Of the directory itself, from before it was read.
+    pub(crate) stamp: Stamp,
+    /// The directories in it, with their inodes.
+    pub(crate) directories: Vec<(PathBuf, u64)>,
+    /// What matters. Without content, unless that was asked for.
+    pub(crate) matter: Vec<(PathBuf, Kept)>,
+    /// What matters and changed while it was looked at.
+    pub(crate) unsure: Vec<PathBuf>,
+}
+
+impl Listed {
+    /// The directories in it, to be looked at.
+    pub(crate) fn next(&self, since: Time) -> impl Iterator<Item = Ahead> {
+        let is_changed = self.stamp.changed > since;
+        let may_be_moved = self.may_be_moved(since);
+        self.directories.iter().map(move |(path, _)| Ahead {
+            path: path.clone(),
+            above_changed: is_changed,
+            may_be_moved,
+        })
+    }
+
+    /// A directory that is moved changes, and so does the one that it is moved into.
+    pub(crate) fn may_be_moved(&self, since: Time) -> bool {
+        self.ahead.may_be_moved || self.ahead.above_changed && self.stamp.changed > since
+    }
+}
+
+/// Whether what has this stamp may have been changed again since, within one tick of the clock that gives stamps.
+pub(crate) fn is_young(changed: Time) -> bool {
+    /// Two of the longest ticks.
+    const TICKS: Time = 20_000_000;
+    changed + TICKS > now()
+}
+
+/// The time by the clock that stamps files.
+pub(crate) fn now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    Time::from(now.tv_sec) * 1_000_000_000 + Time::from(now.tv_nsec)
+}
+
+/// Looks into a directory.
+pub(crate) fn list(
+    live: &Live,
+    gate: &Gate<'_>,
+    bell: Option<&Bell>,
+    ahead: Ahead,
+    with_content: bool,
+) -> Result<Listed, Errno> {
+    let directory = live.directory(&ahead.path)?;
+    if let Some(bell) = bell {
+        // Before it is read, so that nothing is missed in between.
+        bell.add(&directory);
+    }
+    let stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
+    let mut listed = Listed {
+        stamp,
+        directories: Vec::new(),
+        matter: Vec::new(),
+        unsure: Vec::new(),
+        ahead,
+    };
+    let mut buffer = Vec::with_capacity(32 * 1024);
+    let mut entries = RawDir::new(&directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let path = listed.ahead.path.join(name);
+        let mut kind = entry.file_type();
+        if kind == FileType::Unknown {
+            let Ok(stat) = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            kind = FileType::from_raw_mode(stat.st_mode);
+        }
+        // What cannot be told is taken for what matters.
+        let concern = gate.concern(&path).unwrap_or(Concern::Content);
+        let is_directory = kind == FileType::Directory;
+        if is_directory && !is_objects(&path) {
+            listed.directories.push((path.clone(), entry.ino()));
+        }
+        let is_plain = is_directory || kind == FileType::RegularFile;
+        if is_plain && concern == Concern::Nothing {
+            continue;
+        }
+        let is_read = with_content && concern == Concern::Content;
+        match keep(&directory, name, is_read) {
+            Some(kept) => listed.matter.push((path, kept)),
+            None => listed.unsure.push(path),
+        }
+    }
+    Ok(listed)
+}
+
+/// Looks at a name in a directory. Nothing if it went, or changes at this moment.
+fn keep(directory: &OwnedFd, name: &OsStr, with_content: bool) -> Option<Kept> {
+    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let stamp = Stamp::of(&stat);
+    let kind = match tree::kind_of(&stat) {
+        Some(kind) => kind,
+        None => tree::link(directory.as_fd(), name).ok()?,
+    };
+    let mut content = None;
+    if with_content && kind == Kind::File {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        // Who may not read it is not led by it either.
+        if let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) {
+            content = tree::read(&file, KEPT).ok();
+            let is_same = rustix::fs::fstat(&file).is_ok_and(|stat| Stamp::of(&stat) == stamp);
+            if !is_same {
+                return None;
+            }
+        }
+    }
+    Some(Kept {
+        entry: tree::entry(kind, &stat),
+        stamp,
+        content,
+        is_young: is_young(stamp.changed),
+    })
+}
+
+/// Whether a directory is one of those in which git keeps its objects, by the thousand.
+fn is_objects(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_part = name == "pack" || name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let above = path.parent().filter(|above| above.ends_with("objects"));
+    let git = above.and_then(Path::parent);
+    is_part && git.is_some_and(|git| git.iter().any(|name| name == ".git"))
+}
+
+/// The first look at a tree.
+pub(crate) struct First<'f> {
+    pub(crate) live: &'f Live,
+    pub(crate) bell: Option<&'f Bell>,
+    pub(crate) since: Time,
+    /// A gate over the tree as it is.
+    pub(crate) gate: &'f (dyn Fn() -> Gate<'f> + Sync),
+    pub(crate) ahead: VecDeque<Ahead>,
+    /// How many directories are looked at at most.
+    pub(crate) most: usize,
+    pub(crate) seen: usize,
+}
+
+impl First<'_> {
+    /// Looks on until then, or until all is seen, and hands over what is found.
+    pub(crate) fn go(&mut self, until: Option<Instant>, found: &mut dyn FnMut(Listed)) {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(4);
+        while !self.ahead.is_empty() && self.seen < self.most {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            let parallel = until.is_none() && self.ahead.len() >= 2 * BATCH && threads > 1;
+            let share = match parallel {
+                true => self.ahead.len().div_ceil(threads),
+                false => self.ahead.len().min(BATCH),
+            };
+            let batches: Vec<Vec<Ahead>> = match parallel {
+                true => {
+                    let mut all: Vec<Ahead> = self.ahead.drain(..).collect();
+                    let mut batches = Vec::new();
+                    while !all.is_empty() {
+                        batches.push(all.split_off(all.len().saturating_sub(share)));
+                    }
+                    batches
+                }
+                false => vec![self.ahead.drain(..share).collect()],
+            };
+            let (live, bell, gate) = (self.live, self.bell, self.gate);
+            let look = move |batch: Vec<Ahead>| -> Vec<Listed> {
+                let mut listed = Vec::with_capacity(batch.len());
+                for batch in batch.chunks(BATCH) {
+                    let gate = gate();
+                    // What cannot be read by us, no tool of the user reads.
+                    listed.extend(
+                        batch
+                            .iter()
+                            .filter_map(|ahead| list(live, &gate, bell, ahead.clone(), true).ok()),
+                    );
+                }
+                listed
+            };
+            let listed: Vec<Listed> = match parallel {
+                true => std::thread::scope(|scope| {
+                    let threads: Vec<_> = batches
+                        .into_iter()
+                        .map(|batch| scope.spawn(move || look(batch)))
+                        .collect();
+                    threads
+                        .into_iter()
+                        .flat_map(|thread| thread.join().expect("looking does not panic"))
+                        .collect()
+                }),
+                false => batches.into_iter().flat_map(look).collect(),
+            };
+            for one in listed {
+                self.seen += 1;
+                for next in one.next(self.since) {
+                    // Commands come to repositories first.
+                    match next.path.iter().any(|name| name == ".git") {
+                        true => self.ahead.push_front(next),
+                        false => self.ahead.push_back(next),
+                    }
+                }
+                found(one);
+            }
+        }
+    }
+}

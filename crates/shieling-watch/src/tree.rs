@@ -1,0 +1,319 @@
+//! The trees that the gate reads: the files as they are, what was read of them for one judgement, and what is remembered.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use shieling_gate::{Entry, Kind, Tree};
+
+/// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
+pub(crate) const LONGEST: usize = shieling_gate::settings::LONGEST + 1;
+
+/// The longest file that is put back, and that is kept when it is taken back.
+pub(crate) const KEPT: usize = 16 << 20;
+
+/// Bytes of all contents that one judgement holds.
+const CONTENTS: usize = 256 << 20;
+
+/// A time of the kernel's, in nanoseconds since 1970.
+pub(crate) type Time = i128;
+
+/// By what the kernel tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) changed: Time,
+    pub(crate) owner: (u32, u32),
+}
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            changed: Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec),
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+
+    /// Whether both are one inode.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// The files as they are, beneath a directory that is held.
+#[derive(Debug)]
+pub(crate) struct Live {
+    root: OwnedFd,
+}
+
+impl Live {
+    /// Holds a directory by its absolute path, in which no name is a link.
+    pub(crate) fn hold(path: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        Ok(Self { root })
+    }
+
+    /// Opens something beneath it, by a way without links.
+    pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        // A rename elsewhere makes the kernel give up looking.
+        for _ in 0..100 {
+            match rustix::fs::openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), how) {
+                Err(Errno::AGAIN) => {}
+                other => return other,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    pub(crate) fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    /// Opens the directory in which a path is, with its last name.
+    pub(crate) fn parent<'p>(&self, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
+        let name = path.file_name().ok_or(Errno::INVAL)?;
+        let above = path.parent().unwrap_or(Path::new(""));
+        Ok((self.directory(above)?, name))
+    }
+
+    /// What a path is, as the kernel tells it; `None` if nothing is there, or below a link.
+    pub(crate) fn stat(&self, path: &Path) -> Result<Option<Stat>, Errno> {
+        match self.open(path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(found) => Ok(Some(rustix::fs::fstat(&found)?)),
+            // A link as the last name is refused as well.
+            Err(Errno::LOOP) => {
+                let above = path.parent().unwrap_or(Path::new(""));
+                let above = match self.open(above, OFlags::PATH | OFlags::DIRECTORY) {
+                    Ok(found) => found,
+                    Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+                    Err(errno) => return Err(errno),
+                };
+                match rustix::fs::statat(&above, path.file_name().ok_or(Errno::INVAL)?, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Ok(Some(stat)),
+                    Err(Errno::NOENT) => Ok(None),
+                    Err(errno) => Err(errno),
+                }
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// What a path is at first sight: by its name alone, so that it is only good for a comparison of numbers.
+    pub(crate) fn glance(&self, path: &Path) -> Option<Stamp> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Stamp::of(&stat))
+    }
+
+    pub(crate) fn node(&self, path: &Path) -> io::Result<Option<(Entry, Stamp)>> {
+        let Some(stat) = self.stat(path)? else { return Ok(None) };
+        let kind = match kind_of(&stat) {
+            Some(kind) => kind,
+            None => {
+                let (above, name) = self.parent(path)?;
+                match link(&above, name) {
+                    Ok(target) => target,
+                    // It went in between.
+                    Err(Errno::NOENT | Errno::INVAL) => return Ok(None),
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+        };
+        Ok(Some((entry(kind, &stat), Stamp::of(&stat))))
+    }
+}
+
+/// The kind of what is no link.
+pub(crate) fn kind_of(stat: &Stat) -> Option<Kind> {
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => return None,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => Kind::Device,
+    })
+}
+
+/// A link's target.
+pub(crate) fn link(directory: impl AsFd, name: &OsStr) -> Result<Kind, Errno> {
+    let target = rustix::fs::readlinkat(directory, name, Vec::new())?;
+    Ok(Kind::Link(PathBuf::from(OsString::from_vec(target.into_bytes()))))
+}
+
+pub(crate) fn entry(kind: Kind, stat: &Stat) -> Entry {
+    Entry {
+        kind,
+        mode: stat.st_mode & 0o7777,
+        #[allow(clippy::useless_conversion, reason = "it has 32 bits on some machines")]
+        links: u64::from(stat.st_nlink),
+        size: u64::try_from(stat.st_size).unwrap_or_default(),
+    }
+}
+
+impl Tree for Live {
+    fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
+        Ok(self.node(path)?.map(|(entry, _)| entry))
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let file = self.open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(Errno::INVAL.into());
+        }
+        read(&file, limit)
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(self.directory(directory)?)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// At most the first bytes of an open file.
+pub(crate) fn read(file: &OwnedFd, limit: usize) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let mut buffer = vec![0; limit.min(16 * 1024)];
+    while content.len() < limit {
+        let room = buffer.len().min(limit - content.len());
+        match rustix::io::read(file, buffer.get_mut(..room).unwrap_or_default()) {
+            Ok(0) => break,
+            Ok(length) => content.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(content)
+}
+
+/// The files as one judgement saw them: each is looked at and read once, so that what is remembered is what was judged.
+pub(crate) struct Now<'l> {
+    live: &'l Live,
+    nodes: RefCell<HashMap<PathBuf, Option<(Entry, Stamp)>>>,
+    contents: RefCell<HashMap<PathBuf, Vec<u8>>>,
+    bytes: Cell<usize>,
+}
+
+impl<'l> Now<'l> {
+    pub(crate) fn new(live: &'l Live) -> Self {
+        Self {
+            live,
+            nodes: RefCell::default(),
+            contents: RefCell::default(),
+            bytes: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn node(&self, path: &Path) -> io::Result<Option<(Entry, Stamp)>> {
+        if let Some(known) = self.nodes.borrow().get(path) {
+            return Ok(known.clone());
+        }
+        let node = self.live.node(path)?;
+        self.nodes.borrow_mut().insert(path.to_path_buf(), node.clone());
+        Ok(node)
+    }
+
+    /// What was read of a file.
+    pub(crate) fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        self.contents.borrow().get(path).cloned()
+    }
+}
+
+impl Tree for Now<'_> {
+    fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
+        Ok(self.node(path)?.map(|(entry, _)| entry))
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        if let Some(known) = self.contents.borrow().get(path) {
+            return Ok(known.iter().copied().take(limit).collect());
+        }
+        // The stamp is older than the content: what changes it later is seen.
+        self.node(path)?;
+        let content = self.live.read(path, LONGEST)?;
+        self.bytes.set(self.bytes.get() + content.len());
+        if self.bytes.get() > CONTENTS {
+            return Err(io::Error::other("more was changed at once than can be judged"));
+        }
+        let told = content.iter().copied().take(limit).collect();
+        self.contents.borrow_mut().insert(path.to_path_buf(), content);
+        Ok(told)
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        self.live.names(directory)
+    }
+}
+
+/// What is remembered of a path.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) entry: Entry,
+    pub(crate) stamp: Stamp,
+    pub(crate) content: Option<Vec<u8>>,
+    /// Whether it changed so shortly before it was looked at that a later change can have the same stamp.
+    pub(crate) is_young: bool,
+}
+
+/// What is remembered: what can matter, and nothing else.
+#[derive(Debug, Default)]
+pub(crate) struct Before(pub(crate) BTreeMap<PathBuf, Kept>);
+
+impl Before {
+    /// The paths in a directory and below it.
+    pub(crate) fn below<'b>(&'b self, directory: &'b Path) -> impl Iterator<Item = (&'b PathBuf, &'b Kept)> {
+        let below = self.0.range(directory.to_path_buf()..);
+        below.take_while(move |(path, _)| path.starts_with(directory))
+    }
+}
+
+impl Tree for Before {
+    fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
+        Ok(self.0.get(path).map(|kept| kept.entry.clone()))
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+        let kept = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
+        // Of what does not matter by what it says, nothing is known: whatever is there now is new.
+        let content = kept.content.as_deref().unwrap_or_default();
+        Ok(content.iter().copied().take(limit).collect())
+    }
+
+    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        let names = self
+            .below(directory)
+            .filter(|(path, _)| path.parent() == Some(directory));
+        Ok(names
+            .filter_map(|(path, _)| path.file_name())
+            .map(OsStr::to_owned)
+            .collect())
+    }
+}

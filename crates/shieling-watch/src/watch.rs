@@ -1,0 +1,671 @@
+//! The watch itself.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+use shieling_gate::{Act, Change, Concern, Gate, HeldBack, Kind, Lead, Surroundings, Tree};
+
+use crate::bell::Bell;
+use crate::look::{self, Ahead, First, Listed};
+use crate::tree::{Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
+
+/// How many directories are looked at.
+const DIRECTORIES: usize = 1_000_000;
+/// Bytes of what is remembered of the first look. What is beyond is judged by its stamps, and cannot be put back.
+const REMEMBERED: usize = 512 << 20;
+/// How often all is looked at once more, after something was put back.
+const ROUNDS: usize = 6;
+/// How deep a directory may be that is removed.
+const LEVELS: usize = 64;
+
+/// What is watched.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The directory, absolute and without links.
+    pub root: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Paths in the root that the user's tools are led to from elsewhere.
+    pub leads: Vec<Lead>,
+    /// Directories outside to which links may lead.
+    pub toolchains: Vec<PathBuf>,
+    /// Other directories that are watched likewise.
+    pub beside: Vec<PathBuf>,
+    /// How long the start may look; the rest is looked at in the background.
+    pub patience: Duration,
+    /// Whether it is to be noticed cheaply that nothing changed, for more than one look.
+    pub has_bell: bool,
+}
+
+/// What stood at a path, as far as it can be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A file with this content and these permission bits.
+    File(Vec<u8>, u32),
+    /// A link to this target.
+    Link(PathBuf),
+}
+
+/// Something that was held back: what was there before stands there again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Where it was, relative to the root.
+    pub path: PathBuf,
+    /// Why.
+    pub held: HeldBack,
+    /// Whether the owner has kept it.
+    pub is_kept: bool,
+    /// Why it stands there still, if it could not be taken back.
+    pub failed: Option<String>,
+}
+
+/// Why a tree cannot be watched.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot hold `{}`: {source}", path.display())]
+pub struct WatchError {
+    /// The directory.
+    pub path: PathBuf,
+    /// What the kernel said.
+    pub source: Errno,
+}
+
+/// What the first look has found.
+#[derive(Debug, Default)]
+struct Found {
+    directories: HashMap<PathBuf, Seen>,
+    before: BTreeMap<PathBuf, Kept>,
+    /// What may have been made by a command meanwhile.
+    new: BTreeSet<PathBuf>,
+    bytes: usize,
+    is_cut: bool,
+}
+
+impl Found {
+    /// Adds what was found in a directory. `since` is when commands may have begun, if they may have.
+    fn add(&mut self, listed: Listed, since: Option<Time>) {
+        let may_be_moved = since.is_some_and(|since| listed.may_be_moved(since));
+        for (path, mut kept) in listed.matter {
+            let length = kept.content.as_ref().map_or(0, Vec::len);
+            match self.bytes + length > REMEMBERED {
+                true => kept.content = None,
+                false => self.bytes += length,
+            }
+            // Nobody can set this time back.
+            let is_old = since.is_none_or(|since| kept.stamp.changed <= since) && !may_be_moved;
+            match is_old || kept.entry.kind == Kind::Directory {
+                true => {
+                    self.before.insert(path, kept);
+                }
+                false => {
+                    self.new.insert(path);
+                }
+            }
+        }
+        self.new.extend(listed.unsure);
+        self.directories.insert(listed.ahead.path, Seen::of(listed.stamp));
+    }
+}
+
+/// A directory, as it was when it was last listed.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    stamp: Stamp,
+    is_young: bool,
+}
+
+impl Seen {
+    fn of(stamp: Stamp) -> Self {
+        Self {
+            is_young: look::is_young(stamp.changed),
+            stamp,
+        }
+    }
+}
+
+/// A tree that is watched.
+#[derive(Debug)]
+pub struct Watch {
+    plan: Plan,
+    live: Arc<Live>,
+    bell: Option<Arc<Bell>>,
+    first: Option<JoinHandle<Found>>,
+    directories: HashMap<PathBuf, Seen>,
+    before: Before,
+    /// Paths that are to be judged whatever their stamps say.
+    later: BTreeSet<PathBuf>,
+    /// Whether something is known to have changed.
+    is_stale: bool,
+    is_cut: bool,
+}
+
+fn gate<'a>(plan: &'a Plan, before: &'a dyn Tree, after: &'a dyn Tree) -> Gate<'a> {
+    Gate::new(Surroundings {
+        root: &plan.root,
+        home: plan.home.as_deref(),
+        before,
+        after,
+        leads: &plan.leads,
+        toolchains: &plan.toolchains,
+    })
+    .with_beside(&plan.beside)
+    .piecemeal()
+}
+
+impl Watch {
+    /// Begins to look at a tree, in which no command runs yet.
+    ///
+    /// # Errors
+    /// [`WatchError`]: the root cannot be held.
+    pub fn start(plan: Plan) -> Result<Self, WatchError> {
+        let live = Live::hold(&plan.root).map_err(|source| WatchError {
+            path: plan.root.clone(),
+            source,
+        })?;
+        let live = Arc::new(live);
+        let bell = plan.has_bell.then(Bell::new).flatten().map(Arc::new);
+        let mut found = Found::default();
+        let until = Some(Instant::now() + plan.patience);
+        // What changed until now, the user changed.
+        let since = look::now();
+        let (ahead, seen) = first_look(
+            (&plan, &live, bell.as_deref()),
+            (since, VecDeque::from([Ahead::new(PathBuf::new())]), 0),
+            until,
+            // Nothing runs yet that could be the sandbox's.
+            &mut |listed| found.add(listed, None),
+        );
+        let mut watch = Self {
+            first: None,
+            directories: HashMap::new(),
+            before: Before::default(),
+            later: BTreeSet::new(),
+            is_stale: bell.is_none(),
+            is_cut: false,
+            plan,
+            live,
+            bell,
+        };
+        if ahead.is_empty() {
+            watch.take(found);
+            return Ok(watch);
+        }
+        let (plan, live, bell) = (watch.plan.clone(), Arc::clone(&watch.live), watch.bell.clone());
+        watch.first = std::thread::Builder::new()
+            .name("first look".to_owned())
+            .spawn(move || {
+                let (ahead, _) = first_look(
+                    (&plan, &live, bell.as_deref()),
+                    (since, ahead, seen),
+                    None,
+                    &mut |listed| found.add(listed, Some(since)),
+                );
+                found.is_cut = !ahead.is_empty();
+                found
+            })
+            .ok();
+        if watch.first.is_none() {
+            return Err(WatchError {
+                path: watch.plan.root,
+                source: Errno::AGAIN,
+            });
+        }
+        Ok(watch)
+    }
+
+    fn take(&mut self, found: Found) {
+        self.directories = found.directories;
+        self.before = Before(found.before);
+        self.is_stale |= !found.new.is_empty();
+        self.later.extend(found.new);
+        self.is_cut = found.is_cut;
+    }
+
+    /// Waits for the first look.
+    fn complete(&mut self) {
+        if let Some(first) = self.first.take() {
+            let found = first.join().unwrap_or_else(|_| Found {
+                is_cut: true,
+                ..Found::default()
+            });
+            self.take(found);
+        }
+    }
+
+    /// Whether there is more than is looked at, so that some of it is not judged.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Whether something may have changed since the last look, as far as that is known without looking.
+    pub fn may_differ(&mut self) -> bool {
+        self.is_stale |= self.bell.as_ref().is_none_or(|bell| bell.rang());
+        self.is_stale
+    }
+
+    /// Judges what changed since the last look, and puts back what is held back, once `keep` has kept it. Waits for the
+    /// first look. While something still runs (`is_busy`), pipes and sockets are judged later.
+    pub fn settle(&mut self, is_busy: bool, keep: &mut dyn FnMut(&Path, &Content) -> bool) -> Vec<Taken> {
+        self.complete();
+        let mut taken = BTreeMap::new();
+        if !self.may_differ() {
+            return Vec::new();
+        }
+        self.is_stale = false;
+        let mut again = BTreeSet::new();
+        for round in 0..ROUNDS {
+            let found = self.look();
+            let mut all = found.changed;
+            all.append(&mut self.later);
+            // Those of the round before wait until this is over.
+            all.extend(std::mem::take(&mut again));
+            if all.is_empty() {
+                self.remember(found.directories);
+                break;
+            }
+            let mut held = self.judge(all, &found.moved);
+            if is_busy {
+                held.retain(|(path, why, _)| {
+                    // A pipe runs nothing. The state of a rebase does, whoever made it.
+                    let is_now = why.act != Act::BeforeOutcome || why.rule.as_str() != "kind.special";
+                    if !is_now {
+                        self.later.insert(path.clone());
+                        self.is_stale = true;
+                    }
+                    is_now
+                });
+            }
+            self.remember(found.directories);
+            if held.is_empty() {
+                break;
+            }
+            for (path, held, content) in held {
+                let one = self.take_back(&path, held, content, keep);
+                again.insert(path.clone());
+                if let Some(one) = one {
+                    taken.insert(path, one);
+                }
+            }
+            if round + 1 == ROUNDS {
+                for path in &again {
+                    if let (Some(one), Ok(Some(_))) = (taken.get_mut(path), self.live.node(path)) {
+                        one.failed
+                            .get_or_insert_with(|| "it was made again each time it was taken back".to_owned());
+                    }
+                }
+                self.later.append(&mut again);
+                self.is_stale = true;
+            }
+        }
+        taken.into_values().collect()
+    }
+
+    /// Takes everything as it is now for what was there: the user changed it.
+    pub fn accept(&mut self) {
+        // Before the first look is over no command has ended, and what changes is judged.
+        if self.first.is_some() || !self.may_differ() {
+            return;
+        }
+        self.is_stale = false;
+        let found = self.look();
+        let live = Arc::clone(&self.live);
+        let now = Now::new(&live);
+        let mut all = found.changed;
+        all.append(&mut self.later);
+        for path in &all {
+            let concern = gate(&self.plan, &self.before, &now).concern(path);
+            if concern.is_ok_and(|concern| concern == Concern::Content) {
+                let _ = now.read(path, LONGEST);
+            }
+        }
+        for path in all {
+            self.set(&path, &now);
+        }
+        self.remember(found.directories);
+    }
+
+    /// Finds what differs from what is remembered, by its stamps.
+    fn look(&mut self) -> Differs {
+        let mut differs = Differs::default();
+        let mut ahead = VecDeque::new();
+        for (path, seen) in &self.directories {
+            match self.live.glance(path) {
+                Some(stamp) if stamp == seen.stamp && !seen.is_young => {}
+                Some(_) => ahead.push_back(Ahead::new(path.clone())),
+                None => {
+                    differs.directories.insert(path.clone(), None);
+                }
+            }
+        }
+        for (path, kept) in &self.before.0 {
+            // Others change with the directory in which they are.
+            if kept.entry.kind == Kind::File
+                && (kept.is_young || self.live.glance(path).is_none_or(|stamp| stamp != kept.stamp))
+            {
+                differs.changed.insert(path.clone());
+            }
+        }
+        let mut known: Option<HashMap<(u64, u64), &PathBuf>> = None;
+        while !ahead.is_empty() {
+            let gate = gate(&self.plan, &self.before, &*self.live);
+            for one in ahead.drain(..ahead.len().min(100)).collect::<Vec<_>>() {
+                if differs.directories.len() >= DIRECTORIES {
+                    self.is_cut = true;
+                    break;
+                }
+                let path = one.path.clone();
+                let Ok(listed) = look::list(&self.live, &gate, self.bell.as_deref(), one, false) else {
+                    differs.directories.insert(path, None);
+                    continue;
+                };
+                let stamp = listed.stamp;
+                if self
+                    .directories
+                    .get(&path)
+                    .is_none_or(|seen| !seen.stamp.is_same(&stamp))
+                {
+                    let known = known.get_or_insert_with(|| {
+                        let all = self.directories.iter();
+                        all.map(|(path, seen)| ((seen.stamp.device, seen.stamp.inode), path))
+                            .collect()
+                    });
+                    if let Some(was) = known.get(&(stamp.device, stamp.inode)) {
+                        differs.moved.push((path.clone(), (*was).clone()));
+                    }
+                }
+                for (inside, inode) in &listed.directories {
+                    let is_known = self
+                        .directories
+                        .get(inside)
+                        .is_some_and(|seen| seen.stamp.inode == *inode);
+                    if !is_known && !differs.directories.contains_key(inside) {
+                        ahead.push_back(Ahead::new(inside.clone()));
+                    }
+                }
+                for (inside, kept) in &listed.matter {
+                    let is_same = self.before.0.get(inside).is_some_and(|was| {
+                        let is_directory = kept.entry.kind == Kind::Directory && was.entry.kind == Kind::Directory;
+                        is_directory || !was.is_young && was.stamp == kept.stamp && was.entry == kept.entry
+                    });
+                    if !is_same {
+                        differs.changed.insert(inside.clone());
+                    }
+                }
+                differs.changed.extend(listed.unsure);
+                let here: BTreeSet<&PathBuf> = listed.matter.iter().map(|(path, _)| path).collect();
+                let gone = self.before.below(&path).map(|(inside, _)| inside);
+                let gone = gone.filter(|inside| inside.parent() == Some(&path) && !here.contains(inside));
+                differs.changed.extend(gone.cloned());
+                differs.directories.insert(path, Some(Seen::of(stamp)));
+            }
+            if self.is_cut {
+                break;
+            }
+        }
+        for (gone, _) in differs.directories.iter().filter(|(_, seen)| seen.is_none()) {
+            differs
+                .changed
+                .extend(self.before.below(gone).map(|(path, _)| path.clone()));
+        }
+        differs
+    }
+
+    fn remember(&mut self, directories: HashMap<PathBuf, Option<Seen>>) {
+        for (path, seen) in directories {
+            match seen {
+                Some(seen) => self.directories.insert(path, seen),
+                None => self.directories.remove(&path),
+            };
+        }
+    }
+
+    /// Judges these paths, remembers those that pass as they were judged, and gives the others, with what they say.
+    fn judge(
+        &mut self,
+        all: BTreeSet<PathBuf>,
+        moved: &[(PathBuf, PathBuf)],
+    ) -> Vec<(PathBuf, HeldBack, Option<Content>)> {
+        let live = Arc::clone(&self.live);
+        let now = Now::new(&live);
+        let mut held = Vec::new();
+        let mut passed = Vec::new();
+        {
+            let gate = gate(&self.plan, &self.before, &now);
+            for path in all {
+                let origin = origin(moved, &path).filter(|origin| self.before.0.contains_key(origin));
+                let was = self.before.0.get(origin.as_ref().unwrap_or(&path));
+                let after = match now.entry(&path) {
+                    Ok(after) => after,
+                    Err(error) => {
+                        held.push((path, HeldBack::unreadable(&error), None));
+                        continue;
+                    }
+                };
+                let change = Change {
+                    path: &path,
+                    from: origin.as_deref(),
+                    before: was.map(|was| was.entry.clone()),
+                    after,
+                };
+                match gate.judge(&change).held_back() {
+                    None => {
+                        // What is judged by nothing but its name is remembered by what it says as well.
+                        if gate.concern(&path).is_ok_and(|concern| concern == Concern::Content) {
+                            let _ = now.read(&path, LONGEST);
+                        }
+                        passed.push(path);
+                    }
+                    Some(why) => {
+                        let content = match change.after.as_ref().map(|after| (&after.kind, after.mode)) {
+                            Some((Kind::File, mode)) => {
+                                let content = now.content(&path).filter(|content| content.len() < LONGEST);
+                                let content = content.or_else(|| {
+                                    let content = live.read(&path, KEPT + 1).ok()?;
+                                    (content.len() <= KEPT).then_some(content)
+                                });
+                                content.map(|content| Content::File(content, mode & 0o777))
+                            }
+                            Some((Kind::Link(target), _)) => Some(Content::Link(target.clone())),
+                            _ => None,
+                        };
+                        held.push((path, why.clone(), content));
+                    }
+                }
+            }
+        }
+        for path in passed {
+            self.set(&path, &now);
+        }
+        // What lies in a directory goes before it.
+        held.reverse();
+        held
+    }
+
+    /// Remembers a path as it is in this look.
+    fn set(&mut self, path: &Path, now: &Now<'_>) {
+        let Ok(Some((entry, stamp))) = now.node(path) else {
+            self.before.0.remove(path);
+            return;
+        };
+        self.before.0.insert(
+            path.to_path_buf(),
+            Kept {
+                is_young: look::is_young(stamp.changed),
+                content: now.content(path),
+                entry,
+                stamp,
+            },
+        );
+    }
+
+    /// Puts back what was there. Nothing is told of a file that has another name and gets a content of its own.
+    fn take_back(
+        &self,
+        path: &Path,
+        held: HeldBack,
+        content: Option<Content>,
+        keep: &mut dyn FnMut(&Path, &Content) -> bool,
+    ) -> Option<Taken> {
+        let was = self.before.0.get(path);
+        let owner = was.map(|was| was.stamp.owner);
+        if let ("git.hard-link", Some(content @ Content::File(..))) = (held.rule.as_str(), &content) {
+            let failed = self.replace(path, content, owner).err();
+            return failed.map(|errno| Taken {
+                path: path.to_path_buf(),
+                held,
+                is_kept: false,
+                failed: Some(errno.to_string()),
+            });
+        }
+        let is_kept = content.is_some_and(|content| keep(path, &content));
+        let before = was.and_then(|was| match (&was.entry.kind, &was.content) {
+            (Kind::File, Some(content)) if content.len() as u64 == was.entry.size => {
+                Some(Content::File(content.clone(), was.entry.mode & 0o777))
+            }
+            (Kind::Link(target), _) => Some(Content::Link(target.clone())),
+            _ => None,
+        });
+        let done = match before {
+            Some(before) => self.replace(path, &before, owner),
+            None => self.within(path, |above, name| remove(above, name, LEVELS)),
+        };
+        Some(Taken {
+            path: path.to_path_buf(),
+            held,
+            is_kept,
+            failed: done.err().map(|errno| std::io::Error::from(errno).to_string()),
+        })
+    }
+
+    /// Puts this in the place of whatever stands there, in one step where it can be, so that a tool finds the one or the
+    /// other.
+    fn replace(&self, path: &Path, content: &Content, owner: Option<(u32, u32)>) -> Result<(), Errno> {
+        self.within(path, |above, name| {
+            let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), path);
+            let beside = format!(".shieling-{random:016x}");
+            match content {
+                Content::File(content, mode) => write_new(above, &beside, content, *mode, owner)?,
+                Content::Link(target) => rustix::fs::symlinkat(target, above, &*beside)?,
+            }
+            let put = || rustix::fs::renameat(above, &*beside, above, name);
+            let done = match put() {
+                Ok(()) => return Ok(()),
+                // A directory stands there.
+                Err(_) => remove(above, name, LEVELS).and_then(|()| put()),
+            };
+            if done.is_err() {
+                let _ = rustix::fs::unlinkat(above, &*beside, AtFlags::empty());
+            }
+            done
+        })
+    }
+
+    /// Does something in the directory in which a path is, also if a command has taken the right to write to it away.
+    fn within(&self, path: &Path, act: impl Fn(&OwnedFd, &OsStr) -> Result<(), Errno>) -> Result<(), Errno> {
+        let (above, name) = match self.live.parent(path) {
+            Ok(found) => found,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        match act(&above, name) {
+            Err(Errno::ACCESS) => {
+                let mode = Mode::from_raw_mode(rustix::fs::fstat(&above)?.st_mode & 0o7777);
+                rustix::fs::fchmod(&above, mode | Mode::RWXU)?;
+                let done = act(&above, name);
+                rustix::fs::fchmod(&above, mode)?;
+                done
+            }
+            done => done,
+        }
+    }
+}
+
+/// What differs from what is remembered.
+#[derive(Debug, Default)]
+struct Differs {
+    changed: BTreeSet<PathBuf>,
+    /// Directories that were listed, and those that are gone or closed.
+    directories: HashMap<PathBuf, Option<Seen>>,
+    /// Directories that were at another path before: where they are, and where they were.
+    moved: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Where a path was before, if a directory above it was moved.
+fn origin(moved: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
+    let above = moved.iter().filter(|(to, _)| path.starts_with(to) && path != to);
+    let (to, from) = above.max_by_key(|(to, _)| to.as_os_str().len())?;
+    Some(from.join(path.strip_prefix(to).ok()?))
+}
+
+/// Makes a file under a name that is free.
+fn write_new(
+    directory: &OwnedFd,
+    name: &str,
+    content: &[u8],
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+    let mut rest = content;
+    while !rest.is_empty() {
+        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    if let Some((user, group)) = owner.filter(|_| rustix::process::geteuid().is_root()) {
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        rustix::fs::fchown(&file, Some(user), Some(group))?;
+    }
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
+}
+
+/// Removes whatever stands at a name, directories with all in them.
+fn remove(directory: &OwnedFd, name: &OsStr, levels: usize) -> Result<(), Errno> {
+    match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        Err(Errno::ISDIR) if levels > 0 => {}
+        Err(errno) => return Err(errno),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let inside = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    let names: Vec<_> = rustix::fs::Dir::read_from(&inside)?
+        .filter_map(Result::ok)
+        .map(|entry| entry.file_name().to_owned())
+        .filter(|name| name.to_bytes() != b"." && name.to_bytes() != b"..")
+        .collect();
+    for name in names {
+        remove(&inside, OsStr::from_bytes(name.to_bytes()), levels - 1)?;
+    }
+    rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
+}
+
+/// Goes on with a first look, and gives what is still ahead, and how many directories were seen.
+fn first_look(
+    (plan, live, bell): (&Plan, &Live, Option<&Bell>),
+    (since, ahead, seen): (Time, VecDeque<Ahead>, usize),
+    until: Option<Instant>,
+    found: &mut dyn FnMut(Listed),
+) -> (VecDeque<Ahead>, usize) {
+    let make = || gate(plan, live, live);
+    let mut first = First {
+        live,
+        bell,
+        since,
+        gate: &make,
+        ahead,
+        most: DIRECTORIES,
+        seen,
+    };
+    first.go(until, found);
+    (first.ahead, first.seen)
+}
+
+#[cfg(test)]
+mod tests;

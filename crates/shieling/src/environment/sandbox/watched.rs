@@ -1,0 +1,328 @@
+//! A workspace that commands write to at once: what they changed is judged after each of them, before its outcome is
+//! given, and what is held back is kept as a change set, and put back to what was there before.
+//!
+//! ```text
+//! prepare ─► first look ─► before each command: what the user changed is accepted ─► command ─► settle: judged, put back, told
+//! ```
+//!
+//! What changed while a command or something it left runs is the sandbox's: nobody can tell who changed a file. What changed
+//! while nothing of it ran is the user's. The looking and judging is `shieling-watch`'s; only how that goes with the life of a
+//! jail is said here.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use shieling_changes::{ChangeSet, ChangesError, Limits, Put, Store};
+use shieling_jail::plan::Entry;
+use shieling_watch::{Content, Plan, Taken, Watch};
+
+use super::{Restrictions, ViewError, stage, writable};
+use crate::outcome::HeldBack;
+
+/// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
+/// workspace.
+const PATIENCE: Duration = Duration::from_micros(700);
+
+/// How much is told at once.
+const TOLD: usize = 200;
+
+/// How many bytes, and how many files, one sandbox keeps of what it takes back. What is beyond is taken back, and told.
+const KEPT_BYTES: usize = 256 << 20;
+const KEPT_FILES: usize = 10_000;
+
+/// The trees that the commands of one jail write to.
+#[derive(Debug)]
+pub(super) struct Watched {
+    workspace: PathBuf,
+    trees: Vec<(PathBuf, Watch)>,
+    store: Kept,
+    is_once: bool,
+    /// Commands that have begun and not been settled.
+    running: u32,
+    /// Whether something that a command left may have run since.
+    has_left: bool,
+    /// Whether nothing can have changed since the last look.
+    is_settled: bool,
+    told: Vec<HeldBack>,
+    told_cut: bool,
+}
+
+/// Where it is kept.
+#[derive(Debug)]
+struct Kept {
+    directory: PathBuf,
+    command: String,
+    hasher: RandomState,
+    /// What was kept before, by its content, so that what is made again and again is kept once.
+    known: HashMap<(PathBuf, u64), String>,
+    bytes: usize,
+}
+
+/// Counts a command as running for as long as it is there.
+#[derive(Debug)]
+pub(super) struct Runs(Arc<AtomicUsize>);
+
+impl Runs {
+    pub(super) fn one_of(all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(all))
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Watched {
+    /// Looks at what there is, if changes are judged here. `view` says what else commands see.
+    ///
+    /// # Errors
+    /// [`ViewError::NotHeld`].
+    pub(super) fn start(restrictions: &Restrictions, view: &[Entry]) -> Result<Option<Self>, ViewError> {
+        let Some(directory) = restrictions.held_back.clone().filter(|_| restrictions.is_watched()) else {
+            return Ok(None);
+        };
+        let toolchains = view.iter().filter_map(|entry| match entry {
+            Entry::Bind {
+                target,
+                writable: false,
+                ..
+            } => Some(target.clone()),
+            _ => None,
+        });
+        let toolchains: Vec<PathBuf> = toolchains.collect();
+        let mut roots = writable::directories(restrictions);
+        roots.extend(restrictions.repository.clone());
+        // What lies in another of them is judged there.
+        let all = roots.clone();
+        roots.retain(|root| !all.iter().any(|other| other != root && root.starts_with(other)));
+        let mut trees = Vec::new();
+        for root in roots {
+            let is_workspace = root == restrictions.workspace;
+            let plan = Plan {
+                home: restrictions.home.clone(),
+                leads: if is_workspace {
+                    stage::leads(restrictions)
+                } else {
+                    Vec::new()
+                },
+                toolchains: toolchains.clone(),
+                beside: all.iter().filter(|other| **other != root).cloned().collect(),
+                patience: PATIENCE,
+                has_bell: !restrictions.once,
+                root: root.clone(),
+            };
+            let watch = Watch::start(plan).map_err(|error| ViewError::NotHeld {
+                path: error.path,
+                source: error.source.into(),
+            })?;
+            trees.push((root, watch));
+        }
+        Ok(Some(Self {
+            workspace: restrictions.workspace.clone(),
+            trees,
+            store: Kept {
+                directory,
+                command: String::new(),
+                hasher: RandomState::new(),
+                known: HashMap::new(),
+                bytes: 0,
+            },
+            is_once: restrictions.once,
+            running: 0,
+            has_left: false,
+            is_settled: false,
+            told: Vec::new(),
+            told_cut: false,
+        }))
+    }
+
+    /// With what another one before it has taken back and nobody has asked for.
+    pub(super) fn with_told(mut self, told: Vec<HeldBack>) -> Self {
+        self.told = told;
+        self
+    }
+
+    /// Says that a command begins.
+    pub(super) fn begins(&mut self, text: &str) {
+        self.running += 1;
+        self.is_settled = false;
+        text.clone_into(&mut self.store.command);
+    }
+
+    /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run.
+    pub(super) fn accept(&mut self, is_idle: impl FnOnce() -> bool) {
+        if self.is_once || self.running > 0 || self.has_left {
+            return;
+        }
+        let mut changed = self.trees.iter_mut().map(|(_, watch)| watch).filter_map(|watch| {
+            let differs = watch.may_differ();
+            differs.then_some(watch)
+        });
+        let Some(first) = changed.next() else { return };
+        if is_idle() {
+            first.accept();
+            changed.for_each(Watch::accept);
+        }
+    }
+
+    /// Says that a command has ended, and settles.
+    pub(super) fn ended(&mut self, is_idle: impl FnOnce() -> bool) -> Option<String> {
+        self.running = self.running.saturating_sub(1);
+        let id = self.settle();
+        self.has_left = !self.is_once && !is_idle();
+        self.is_settled = self.running == 0 && !self.has_left;
+        id
+    }
+
+    /// Settles what was changed by something that was no command, or by something that runs on.
+    pub(super) fn settle(&mut self) -> Option<String> {
+        let mut id = None;
+        let is_busy = self.running > 0;
+        for number in 0..self.trees.len() {
+            let Some((root, watch)) = self.trees.get_mut(number) else {
+                break;
+            };
+            let mut set = None;
+            let store = &mut self.store;
+            let mut ids: HashMap<PathBuf, String> = HashMap::new();
+            let taken = watch.settle(is_busy, &mut |path, content| {
+                let Some(id) = store.keep(&mut set, root, path, content) else {
+                    return false;
+                };
+                ids.insert(path.to_path_buf(), id);
+                true
+            });
+            let is_cut = watch.is_cut() && !std::mem::replace(&mut self.told_cut, true);
+            if let Some((set, count)) = &mut set
+                && set.wait(*count).is_ok()
+            {
+                id.get_or_insert_with(|| set.id().to_owned());
+            }
+            let root = root.clone();
+            if is_cut {
+                self.told.push(too_much(&root));
+            }
+            for one in taken {
+                let id = ids.get(&one.path);
+                let held = self.word(&root, one, id);
+                if self.told.len() < TOLD {
+                    self.told.push(held);
+                }
+            }
+        }
+        id
+    }
+
+    /// The sandbox has ended: what changes from now on is the user's.
+    pub(super) fn retire(&mut self) {
+        if !(self.is_once && self.is_settled) {
+            self.running = 0;
+            let _ = self.settle();
+        }
+        self.trees.clear();
+    }
+
+    /// What was taken back since this was last asked.
+    pub(super) fn take_told(&mut self) -> Vec<HeldBack> {
+        std::mem::take(&mut self.told)
+    }
+
+    fn word(&self, root: &Path, taken: Taken, id: Option<&String>) -> HeldBack {
+        let path = root.join(&taken.path);
+        let path = path
+            .strip_prefix(&self.workspace)
+            .map(Path::to_path_buf)
+            .unwrap_or(path);
+        let held = taken.held;
+        let instead = match (taken.failed, id) {
+            (Some(why), _) => format!(
+                "it still stands there: {why}; look at `{}` before a tool of yours reads it, and remove it",
+                path.display()
+            ),
+            (None, Some(id)) => format!(
+                "{}; it was taken back: a person can accept it with `shieling changes apply {id} --accept-held-back \
+                 --only {}`",
+                held.instead,
+                taken.path.display()
+            ),
+            (None, None) => format!("{}; it was taken back and could not be kept", held.instead),
+        };
+        HeldBack {
+            because: held.because,
+            path,
+            instead,
+        }
+    }
+}
+
+impl Kept {
+    /// Keeps something in a set, which is made for the first.
+    fn keep(
+        &mut self,
+        set: &mut Option<(ChangeSet, u64)>,
+        root: &Path,
+        path: &Path,
+        content: &Content,
+    ) -> Option<String> {
+        let hash = self.hasher.hash_one(match content {
+            Content::File(content, mode) => (content.as_slice(), *mode),
+            Content::Link(target) => (target.as_os_str().as_encoded_bytes(), u32::MAX),
+        });
+        let key = (root.join(path), hash);
+        if let Some(id) = self.known.get(&key) {
+            return Some(id.clone());
+        }
+        let length = match content {
+            Content::File(content, _) => content.len(),
+            Content::Link(target) => target.as_os_str().len(),
+        };
+        if self.known.len() >= KEPT_FILES || self.bytes + length > KEPT_BYTES {
+            return None;
+        }
+        let id = self.put(set, root, path, content).ok()?;
+        self.bytes += length;
+        self.known.insert(key, id.clone());
+        Some(id)
+    }
+
+    fn put(
+        &self,
+        set: &mut Option<(ChangeSet, u64)>,
+        root: &Path,
+        path: &Path,
+        content: &Content,
+    ) -> Result<String, ChangesError> {
+        let (set, count) = match set {
+            Some(set) => set,
+            None => {
+                let store = Store::open(&self.directory, Limits::default())?;
+                set.insert((store.hold(root, &self.command)?, 0))
+            }
+        };
+        set.put(
+            path,
+            match content {
+                Content::File(content, mode) => Put::File { content, mode: *mode },
+                Content::Link(target) => Put::Link(target),
+            },
+        )?;
+        *count += 1;
+        Ok(set.id().to_owned())
+    }
+}
+
+fn too_much(root: &Path) -> HeldBack {
+    HeldBack {
+        path: root.to_path_buf(),
+        because: "it has more directories than are looked at, so that not all that commands change in it is judged"
+            .to_owned(),
+        instead: "choose a smaller workspace, or use `--changes commit`".to_owned(),
+    }
+}
