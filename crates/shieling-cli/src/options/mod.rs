@@ -603,7 +603,7 @@ mod tests {
                 (words.iter().map(|&word| word.to_owned()).collect(), false, false)
             );
         }
-        assert_eq!(read(&["--", "/a b/run", "--json"]).1, false);
+        assert!(!read(&["--", "/a b/run", "--json"]).1);
     }
 
     #[test]
