@@ -1,5 +1,5 @@
 //! Tells the build script of `shieling` where these sources are. It builds the program from them, whether they come from
-//! this repository, a registry or a vendored copy.
+//! this repository or from a registry.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -46,6 +46,7 @@ fn main() {
         "shieling",
         "shieling-bash",
         "shieling-changes",
+        "shieling-watch",
         "shieling-gate",
         "shieling-gateway",
         "shieling-jail",

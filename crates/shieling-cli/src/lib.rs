@@ -60,9 +60,9 @@ pub fn main(words: &[OsString]) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let (status, wrong) = options::answer(words.get(1..).unwrap_or_default(), error);
-            if let Some(wrong) = wrong {
+            if let Some((wrong, environment)) = wrong {
                 // Nobody is left to tell if even this cannot be written.
-                let _ = exec::print_failure(wrong, None);
+                let _ = exec::print_failure(wrong, environment.as_ref());
             }
             return status;
         }

@@ -43,7 +43,8 @@ pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
     let library = Library::on_paper(&plan)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
     let verdict = library.judge(&command);
-    let exec = by_exec(options, &plan)?;
+    // A second opinion: where it cannot be had, the first one stands.
+    let exec = by_exec(options, &plan).unwrap_or_default();
     if options.json {
         crate::print::print_json(&Judged {
             verdict: &verdict,

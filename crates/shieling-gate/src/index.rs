@@ -1,5 +1,5 @@
-//! The paths in git's index: what git tracks, and as what. It reads bytes, and gives nothing for an index that it does
-//! not read whole: another format, a split or a sparse one.
+//! The paths in git's index: what git tracks, and as what. It reads bytes, and gives nothing for an index of
+//! another version, and for a split or a sparse one; other extensions are skipped.
 
 /// How long the name of an object is: SHA-1 and SHA-256.
 const HASHES: [usize; 2] = [20, 32];
@@ -9,14 +9,14 @@ const ELSEWHERE: [&[u8]; 2] = [b"link", b"sdir"];
 
 /// One path in an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tracked {
+pub struct IndexEntry {
     /// The path, relative to the working tree.
     pub path: Vec<u8>,
     /// Its kind and permissions, such as `0o100644`.
     pub mode: u32,
 }
 
-impl Tracked {
+impl IndexEntry {
     /// Returns whether it is tracked as a symbolic link.
     pub fn is_link(&self) -> bool {
         self.mode & 0o170_000 == 0o120_000
@@ -24,11 +24,11 @@ impl Tracked {
 }
 
 /// Reads the paths of an index of the versions 2 to 4, in git's order. Returns `None` if it cannot be read whole.
-pub fn tracked(bytes: &[u8]) -> Option<Vec<Tracked>> {
+pub fn tracked(bytes: &[u8]) -> Option<Vec<IndexEntry>> {
     HASHES.into_iter().find_map(|hash| with_hash(bytes, hash))
 }
 
-fn with_hash(bytes: &[u8], hash: usize) -> Option<Vec<Tracked>> {
+fn with_hash(bytes: &[u8], hash: usize) -> Option<Vec<IndexEntry>> {
     // What stands of an entry before its path: times, numbers, the object's name, flags.
     let fixed = 40 + hash + 2;
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
@@ -60,7 +60,7 @@ fn with_hash(bytes: &[u8], hash: usize) -> Option<Vec<Tracked>> {
             // Entries are filled up to a multiple of eight.
             at = start + (at - start).div_ceil(8) * 8;
         }
-        found.push(Tracked {
+        found.push(IndexEntry {
             path: last.clone(),
             mode,
         });

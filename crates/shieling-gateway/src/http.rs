@@ -1,7 +1,8 @@
 //! HTTP between the sandbox and a host: each request is checked, written anew, and its response passed back.
 //!
-//! Used on port 80, and over TLS for hosts that have a secret. Messages that two servers would read differently
-//! (conflicting lengths, folded lines, bare line ends) are refused, and the connection is closed.
+//! Used on port 80, and over TLS for hosts that have a secret. Requests that two servers would read differently
+//! (conflicting lengths, folded lines, bare line ends) are refused, and so are responses with two lengths; the connection is
+//! then closed.
 //! Follows no redirect and keeps no cookie.
 //!
 //! What the host of a secret sends back of it is replaced by the placeholder, plain or encoded. This does not hold

@@ -47,9 +47,9 @@
 //! ```no_run
 //! # use {shieling::*, shieling::approval::*, shieling::environment::*, shieling::policy::*, std::sync::Arc};
 //! # fn example(environment: Arc<dyn Environment>) -> Result<(), Box<dyn std::error::Error>> {
-//! let approver = ApproverFn(|question: &Question| match question.text.starts_with("git commit ") {
+//! let approver = ApproverFn(|question: &Question| match question.text == "cargo publish" {
 //!     true => Answer::Yes(Scope::Once),
-//!     false => Answer::No("only commits are approved here".to_owned()),
+//!     false => Answer::No("only publishing is approved here".to_owned()),
 //! });
 //! let shieling = Shieling::builder(environment, Policy::open(), "/work")
 //!     .approver(Arc::new(approver))

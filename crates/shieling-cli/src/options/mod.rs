@@ -255,7 +255,7 @@ pub(crate) struct Shell {
 #[derive(Debug, Args)]
 #[command(
     mut_arg("approval", |arg| arg.help(
-        "Who is asked, through the agent's client, before a command starts [default: policy; local: always]",
+        "Who is asked, through the agent's client or else at `shieling attach`, before a command starts [default: policy; local: always]",
     )),
     mut_arg("timeout", |arg| arg
         .help("Wait this long for a command: `500ms`, `30s`, `2m`, `1h` [default: 60s]")
@@ -478,7 +478,7 @@ pub(crate) struct Completions {
 
 /// Reads the words of the command line, of which the first is the program's name.
 ///
-/// Options of `why` may also follow a whole text (`why 'git push' --json`), which no words of a command can.
+/// Options of `why` may also follow a whole text: `why 'git push' --json`.
 pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = Cli::try_parse_from(words)?;
     if let Subcommands::Why(why) = &cli.command
@@ -490,15 +490,18 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     {
         let last = ["--".into(), OsString::from(text)];
         let rest = rest.iter().map(OsString::from);
-        let moved = Cli::try_parse_from(before.iter().cloned().chain(rest).chain(last));
-        return Ok(moved.unwrap_or(cli));
+        let moved = Cli::try_parse_from(before.iter().cloned().chain(rest).chain(last)).ok();
+        // Only if all that follows is options: else it belongs to a program whose path has a blank.
+        let has_the_text_alone =
+            |cli: &Cli| matches!(&cli.command, Subcommands::Why(why) if why.command == [text.clone()]);
+        return Ok(moved.filter(has_the_text_alone).unwrap_or(cli));
     }
     Ok(cli)
 }
 
 /// Prints clap's answer to these words, which follow the program's name, help included. Says with which status to exit,
 /// and what is wrong if `exec --json` asks for an object that holds it.
-pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<String>) {
+pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<(String, Option<Chosen>)>) {
     if error.kind() == ErrorKind::ValueValidation && names_a_variable(&error) {
         // What was written may be a secret; what is wrong with it is told without it.
         error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
@@ -507,7 +510,13 @@ pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<
     let _ = error.print();
     match error.use_stderr() {
         false => (0, None),
-        true => (crate::words::FAILED, wants_an_object(words).then(|| summary(&error))),
+        true => {
+            let wanted = wants_an_object(words);
+            (
+                crate::words::FAILED,
+                wanted.map(|environment| (summary(&error), environment)),
+            )
+        }
     }
 }
 
@@ -519,11 +528,12 @@ fn summary(error: &clap::Error) -> String {
     first.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether these words ask `exec` for an object: before the first word of the command, as far as they can be read.
-fn wants_an_object(words: &[OsString]) -> bool {
+/// Whether these words ask `exec` for an object, before the first word of the command and as far as they can be read;
+/// then with the environment that they name.
+fn wants_an_object(words: &[OsString]) -> Option<Option<Chosen>> {
     let mut words = words.iter().map(|word| word.to_string_lossy());
     if words.next().as_deref() != Some("exec") {
-        return false;
+        return None;
     }
     let cli = Cli::command();
     let takes_value = |name: &str| {
@@ -531,17 +541,23 @@ fn wants_an_object(words: &[OsString]) -> bool {
         let mut arguments = exec.into_iter().flat_map(clap::Command::get_arguments);
         arguments.any(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
     };
+    let (mut wanted, mut environment) = (false, None);
     while let Some(word) = words.next() {
         match word.strip_prefix("--") {
-            Some("json") => return true,
-            Some("") => return false,
+            Some("json") => wanted = true,
+            Some("") => break,
+            Some("env") => environment = words.next().and_then(|value| value.parse().ok()),
             Some(name) if takes_value(name) => drop(words.next()),
-            Some(_) => {}
+            Some(name) => {
+                if let Some(value) = name.strip_prefix("env=") {
+                    environment = value.parse().ok();
+                }
+            }
             None if word.starts_with('-') => {}
-            None => return false,
+            None => break,
         }
     }
-    false
+    wanted.then_some(environment)
 }
 
 fn names_a_variable(error: &clap::Error) -> bool {
@@ -597,7 +613,13 @@ mod tests {
         let text = vec!["git push".to_owned()];
         assert_eq!(read(&["--readonly", "git push", "--json"]), (text.clone(), true, true));
         assert_eq!(read(&["git push", "--json", "--readonly"]), (text, true, true));
-        for words in [&["git", "push", "--json"][..], &["/a b/run", "--no-such"]] {
+        for words in [
+            &["git", "push", "--json"][..],
+            &["/a b/run", "--no-such"],
+            &["/a b/run", "x"],
+            &["/a b/run", "--", "x"],
+            &["/a b/run", "--env", "sandbox", "x"],
+        ] {
             assert_eq!(
                 read(words),
                 (words.iter().map(|&word| word.to_owned()).collect(), false, false)
@@ -621,7 +643,15 @@ mod tests {
             ("--json", false),
         ] {
             let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
-            assert_eq!(wants_an_object(&words), wanted, "{words:?}");
+            assert_eq!(wants_an_object(&words).is_some(), wanted, "{words:?}");
+        }
+        for words in [
+            "exec --env local --json --timeout 0",
+            "exec --json --no-such --env=local ls",
+        ] {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let environment = wants_an_object(&words).flatten().expect("it is named");
+            assert_eq!(environment.name().as_str(), "local", "{words:?}");
         }
     }
 }

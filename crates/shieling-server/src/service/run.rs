@@ -138,7 +138,7 @@ fn call(template: &Command, asked: &arguments::Shell) -> Result<JobRequest, Inva
             columns: asked.columns,
         }),
         id: asked.job.as_deref().map(str::parse).transpose()?,
-        background_at_rest: (asked.tty && asked.timeout_ms.is_none()).then_some(SILENT),
+        background_when_silent: (asked.tty && asked.timeout_ms.is_none()).then_some(SILENT),
         ..JobRequest::new(command)
     })
 }

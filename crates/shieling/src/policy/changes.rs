@@ -2,8 +2,8 @@
 //! not by any text, so that they hold whatever program made the change.
 //!
 //! A rule with `changes`, `adds` or `deletes` holds those paths back. With `max_files` or `max_bytes` it holds them back
-//! only once there is more of them; such a rule without paths is about all. A rule that allows exempts its paths from
-//! the others of its file, and where a file that has one is not `default = "allow"`, all that none allows is held back.
+//! only once there is more of them; such a rule without paths is about all. The strictest rule wins. Where a file has a
+//! rule that allows changes and is not `default = "allow"`, all that none allows is held back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -76,43 +76,36 @@ pub(super) struct ChangeRule<'a> {
     pub(super) instead: Option<&'a str>,
 }
 
-/// What one rule holds back.
-#[derive(Debug)]
-struct Paths {
-    /// Nothing: all that no other allows.
-    of: Option<Changed>,
-    allowed: Arc<[Changed]>,
+impl Matcher for Changed {
+    fn matches(&self, action: Action, path: &Path, is_directory: bool) -> bool {
+        self.is_about(action, path, is_directory)
+    }
 }
 
-impl Matcher for Paths {
+/// What no rule allows.
+#[derive(Debug)]
+struct Others {
+    allowed: Vec<Changed>,
+}
+
+impl Matcher for Others {
     fn matches(&self, action: Action, path: &Path, is_directory: bool) -> bool {
-        let about = self
-            .of
-            .as_ref()
-            .is_none_or(|changed| changed.is_about(action, path, is_directory));
-        let is_allowed = || {
-            let mut allowed = self.allowed.iter();
-            allowed.any(|changed| changed.is_about(action, path, is_directory))
-        };
+        let mut allowed = self.allowed.iter();
         // A directory is held back with all in it, of which some may be allowed.
-        let leads_on = || self.of.is_none() && is_directory;
-        about && !leads_on() && !is_allowed()
+        !is_directory && !allowed.any(|changed| changed.is_about(action, path, is_directory))
     }
 }
 
 /// The rules of one file, for a staged workspace.
 pub(super) fn compiled(file: &str, default: Decision, rules: &[ChangeRule<'_>]) -> Vec<Rule> {
     let allows = |rule: &&ChangeRule<'_>| rule.decision == Decision::Allow;
-    let allowed: Arc<[Changed]> = rules.iter().filter(allows).map(|rule| rule.changed.clone()).collect();
+    let allowed: Vec<Changed> = rules.iter().filter(allows).map(|rule| rule.changed.clone()).collect();
     let mut all: Vec<Rule> = rules
         .iter()
         .filter(|rule| rule.decision != Decision::Allow)
         .map(|rule| Rule {
             name: rule.name.clone(),
-            matcher: Arc::new(Paths {
-                of: Some(rule.changed.clone()),
-                allowed: Arc::clone(&allowed),
-            }),
+            matcher: Arc::new(rule.changed.clone()),
             max_files: rule.changed.max_files,
             max_bytes: rule.changed.max_bytes,
             asks: rule.decision == Decision::Ask,
@@ -123,7 +116,7 @@ pub(super) fn compiled(file: &str, default: Decision, rules: &[ChangeRule<'_>]) 
     if default != Decision::Allow && !allowed.is_empty() {
         all.push(Rule {
             name: format!("{file} (default)"),
-            matcher: Arc::new(Paths { of: None, allowed }),
+            matcher: Arc::new(Others { allowed }),
             max_files: None,
             max_bytes: None,
             asks: default == Decision::Ask,
@@ -177,13 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_allows_is_held_back_by_default_and_what_one_allows_by_no_other() {
+    fn what_no_rule_allows_is_held_back_by_default_and_the_strictest_rule_wins() {
         let rules = rules(
             "default = \"ask\"\n[[rule]]\ndecision = \"allow\"\nchanges = [\"src/**\", \"!src/keys/**\"]\n\
              [[rule]]\ndecision = \"deny\"\nchanges = \"*.rs\"",
         );
         for (path, is_held) in [
-            ("src/a.rs", false),
+            ("src/a", false),
+            ("src/a.rs", true),
             ("src/keys/k", true),
             ("a.rs", true),
             ("README", true),

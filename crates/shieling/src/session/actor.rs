@@ -441,7 +441,10 @@ impl Actor {
 
     /// Builds and reports the outcome of the command.
     fn command_ended(&mut self, last: Option<Ended>, over: bool) {
-        self.flush();
+        if over {
+            // Else what is left behind may yet write the rest of what is held back.
+            self.flush();
+        }
         let now = Instant::now();
         let ended_at = match self.cause {
             Some(_) => now,

@@ -30,7 +30,7 @@ pub struct JobRequest {
     /// With [`OnTimeout::Background`], the command also becomes a job once it has printed nothing for this long
     /// (default: it does not). A program on a terminal that is silent may wait for what nobody can type before the
     /// request returns.
-    pub background_at_rest: Option<Duration>,
+    pub background_when_silent: Option<Duration>,
     /// Receives the progress of the command, at most ten times a second.
     pub progress: Option<watch::Sender<Progress>>,
 }
@@ -45,7 +45,7 @@ impl JobRequest {
             background: false,
             terminal: None,
             id: None,
-            background_at_rest: None,
+            background_when_silent: None,
             progress: None,
         }
     }

@@ -33,14 +33,15 @@ pub(super) fn tell(environment: &dyn Environment, outcome: &mut Outcome, before:
 
 fn was_met(outcome: &Outcome) -> bool {
     let by_signal = outcome.signal == Some(SIGXFSZ) || outcome.exit_code == Some(128 + SIGXFSZ);
-    // Where both streams are one, as on a terminal, what failed says it on standard output.
-    let stdout = Some(&outcome.stdout).filter(|_| outcome.exit_code != Some(0));
+    // Where both streams are one, as on a terminal, what failed says it on standard output. What went well may print
+    // these words of something else.
     by_signal
-        || [Some(&outcome.stderr), stdout].into_iter().flatten().any(|text| {
-            let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
-            let tail = text.get(tail..).unwrap_or_default();
-            SAID.iter().any(|said| tail.contains(said))
-        })
+        || outcome.exit_code != Some(0)
+            && [&outcome.stderr, &outcome.stdout].into_iter().any(|text| {
+                let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+                let tail = text.get(tail..).unwrap_or_default();
+                SAID.iter().any(|said| tail.contains(said))
+            })
 }
 
 /// A size as an option takes it, exactly.

@@ -194,7 +194,7 @@ impl Shieling {
         session: Option<Arc<Session>>,
     ) -> Outcome {
         let rest = call
-            .background_at_rest
+            .background_when_silent
             .filter(|_| call.on_timeout == OnTimeout::Background);
         let silent = async {
             match rest {

@@ -164,7 +164,7 @@ async fn a_silent_command_goes_on_as_a_job_if_its_request_says_so_and_no_other_d
     let place = Place::new(BOTH[0], None);
     let asked = |text: &str, rest, on_timeout| {
         let mut call = place.call(text, Duration::from_secs(30));
-        call.background_at_rest = rest;
+        call.background_when_silent = rest;
         call.on_timeout = on_timeout;
         call
     };

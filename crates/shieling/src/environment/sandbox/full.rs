@@ -28,7 +28,9 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome) -> Option<
     let mut lines = [Some(&outcome.stderr), stdout]
         .into_iter()
         .flatten()
-        .flat_map(|text| text.lines());
+        .flat_map(|text| text.lines())
+        // The kernel says the same where a program watches more files than a user may.
+        .filter(|line| !line.to_ascii_lowercase().contains("watch") && !line.contains("inotify"));
     let (line, said) = lines.find_map(|line| Some((line, SAID.into_iter().find(|said| line.contains(said))?)))?;
     // `cat: write error` names no file: a word counts as one only if it is a whole path.
     let named = places::named(line, said, Path::new("/")).filter(|path| line.contains(&*path.to_string_lossy()));

@@ -28,21 +28,28 @@ pub(super) fn hint(held: &[u16], outcome: &Outcome) -> Option<Hint> {
     })
 }
 
-/// The port of a text that says that an address is in use. Many programs do not say which: then it is the only one that
-/// is held.
+/// The port of a line that says that an address is in use. Many programs do not say which: then it is the only one that
+/// is held, if the line has no other.
 fn refused(text: &str, held: &[u16]) -> Option<u16> {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
     let tail = text.get(start..).unwrap_or_default();
-    let lower = tail.to_ascii_lowercase();
-    if !SAID.iter().any(|said| lower.contains(said)) {
-        return None;
-    }
-    let numbers = || tail.split(|sign: char| !sign.is_ascii_digit());
-    let named = numbers()
-        .filter_map(|number| number.parse().ok())
-        .find(|port| held.contains(port));
+    let says_so = |line: &&str| {
+        let lower = line.to_ascii_lowercase();
+        SAID.iter().any(|said| lower.contains(said))
+    };
+    let line = tail.lines().find(says_so)?;
+    // A port follows a colon; `Errno 98` is none.
+    let of_address = |part: &str| {
+        part.split(|sign: char| !sign.is_ascii_digit())
+            .next()?
+            .parse::<u16>()
+            .ok()
+    };
+    let is_held = |port: &u16| held.contains(port);
+    let numbers = line.split(|sign: char| !sign.is_ascii_digit());
+    let named = numbers.filter_map(|number| number.parse().ok()).find(is_held);
     match held {
-        [only] => named.or(Some(*only)),
+        [only] if line.split(':').skip(1).find_map(of_address).is_none() => named.or(Some(*only)),
         _ => named,
     }
 }
@@ -75,6 +82,9 @@ mod tests {
         let node = "Error: listen EADDRINUSE: address already in use :::9000";
         assert!(explained(&[8000, 9000], node).is_some_and(|instead| instead.contains("127.0.0.1:9000")));
         assert_eq!(explained(&[8000, 9001], node), None, "it is another one's");
+        assert_eq!(explained(&[8000], node), None, "it is another one's");
+        let before = "serving 8000 files\nError: listen EADDRINUSE: address already in use :::9000";
+        assert_eq!(explained(&[8000], before), None, "it is another one's");
         assert_eq!(explained(&[8000], "listening on 8000"), None);
     }
 }

@@ -90,11 +90,12 @@ impl Tracked {
             kind: HintKind::NotShown,
             path: Some(PathBuf::from(first)),
             because: format!(
-                "git now records that `{all}` is a link or was removed: it is hidden, and what stands in its place was \
-                 staged. In a commit, this makes git replace or remove the user's own file later"
+                "git's index now has `{all}` as a link or not at all. It is hidden, and something else stands in its \
+                 place: if that was staged, a commit makes git replace or remove the user's own file later"
             ),
-            instead: "take it back with `git reset -q` before a commit and with `git reset -q HEAD~1` after one, and \
-                      stage files by name, without `git add -A` and `git commit -a`"
+            instead: "take it back with `git reset -q` (which unstages everything and keeps the files) before a commit, \
+                      and with `git reset -q HEAD~1` (which undoes that commit and keeps the files) after one, and stage \
+                      files by name, without `git add -A` and `git commit -a`"
                 .to_owned(),
         })
     }
