@@ -16,9 +16,9 @@ use crate::process::{Control, Ended, Event, MainEnd, Usage};
 
 /// How long a shell may take to leave a command whose processes are all gone, before it is told again:
 /// bash forgets at the end of a trap what it was told in it. Twice as long each time, since a busy machine may give
-/// the shell no processor for a while: 1.9 s in all, so that one which never leaves is ended within
-/// [`STOP_MARGIN`](crate::process::drive::STOP_MARGIN), and its end is told as what it is.
-const LEAVING: Duration = Duration::from_millis(60);
+/// the shell no processor for a while: 0.9 s in all. Its supervisor waits up to 0.3 s more each time for a shell that is
+/// busy, so that one which never leaves is ended after 2.4 s, within `STOP_MARGIN`, and its end is told as what it is.
+const LEAVING: Duration = Duration::from_millis(30);
 /// How often it is told again, before it is ended.
 const AGAIN: u8 = 4;
 /// How long its supervisor may take to end them, beyond the grace.
