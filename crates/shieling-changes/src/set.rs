@@ -408,6 +408,8 @@ impl ChangeSet {
         });
         let mut merges = Merges::new(&self.directory);
         let mut judged = Judged::default();
+        // What was a directory and is none any more: what is held back in it goes with it.
+        let mut replaced = Vec::new();
         let mut tally = Tally::new(surroundings.map_or(&[], |around| &around.rules));
         scan::scan(&upper, &workspace, &mut |found| {
             let change = found.change;
@@ -419,6 +421,10 @@ impl ChangeSet {
                 Some(gate) if change.action != Action::Touched => judge(gate, found)?,
                 _ => None,
             };
+            let was_directory = change.old.as_ref().is_some_and(Node::is_directory);
+            if was_directory && change.new.as_ref().is_some_and(|new| !new.is_directory()) {
+                replaced.push(change.path.clone());
+            }
             let ruled = tally.add(change).map(|reason| ruled(&change.path, reason));
             if let Some(reason) = reason.or(ruled) {
                 judged.hold(reason, held);
@@ -443,6 +449,15 @@ impl ChangeSet {
                 }
                 Ok(Descent::Enter)
             })?;
+        }
+        for path in replaced {
+            let inside = held.range(path.clone()..).take_while(|held| held.starts_with(&path));
+            if inside.clone().any(|held| *held != path) {
+                let reason = judged.held.iter().find(|held| held.path.starts_with(&path)).cloned();
+                if let Some(reason) = reason {
+                    judged.hold(Held { path, ..reason }, held);
+                }
+            }
         }
         Ok((judged, merges.made))
     }

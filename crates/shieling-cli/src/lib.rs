@@ -53,7 +53,7 @@ use words::{FAILED, Failure};
 
 /// Does what these words ask for, of which the first is the program's own name, and gives the exit status.
 ///
-/// It takes over the signals SIGINT, SIGTERM and SIGHUP where it runs something.
+/// It takes over the signals SIGINT, SIGTERM, SIGHUP and SIGQUIT where it runs something.
 pub fn main(words: &[OsString]) -> u8 {
     start_ahead(words);
     let cli = match options::parse(words) {

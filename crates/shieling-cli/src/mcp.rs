@@ -25,7 +25,7 @@ use crate::config::{Printable, files, reason};
 use crate::describe;
 use crate::options::{Approval, EnvironmentName, Mcp, Source};
 use crate::plan::{Plan, Purpose};
-use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
+use crate::run::{self, Library, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::words::Failure;
 
 /// How much one file of the default log holds, and how many full ones are kept besides.
@@ -99,6 +99,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
         // Without the socket `shieling attach` finds no server; the agent is served all the same.
         let attach_server = run::state_directory()
             .filter(|_| kept)
@@ -115,6 +116,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
                 _ = interrupt.recv() => SIGINT,
                 _ = terminate.recv() => SIGTERM,
                 _ = hangup.recv() => SIGHUP,
+                _ = quit.recv() => SIGQUIT,
             };
         };
         let served = server.serve_stdio(stop).await;

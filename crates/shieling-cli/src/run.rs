@@ -276,6 +276,7 @@ impl Library {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
         let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
         // Before the terminal changes: what is missing is told on it.
         if let Some(missing) = self.missing().await {
@@ -296,6 +297,7 @@ impl Library {
                 _ = interrupt.recv() => break Ran::Stopped { signal: SIGINT },
                 _ = terminate.recv() => break Ran::Stopped { signal: SIGTERM },
                 _ = hangup.recv() => break Ran::Stopped { signal: SIGHUP },
+                _ = quit.recv() => break Ran::Stopped { signal: SIGQUIT },
             }
         };
         // It ends the sandbox first, and with it the shell, if that still runs.
@@ -321,6 +323,7 @@ impl Library {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
         let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
         let (mut tee, mut written) = match shown {
             Shown::Json | Shown::Terminal => (None, None),
@@ -371,6 +374,7 @@ impl Library {
                     _ = interrupt.recv() => break Err(Ok(Ran::Stopped { signal: SIGINT })),
                     _ = terminate.recv() => break Err(Ok(Ran::Stopped { signal: SIGTERM })),
                     _ = hangup.recv() => break Err(Ok(Ran::Stopped { signal: SIGHUP })),
+                    _ = quit.recv() => break Err(Ok(Ran::Stopped { signal: SIGQUIT })),
                 }
             }
         };
@@ -397,6 +401,7 @@ impl Library {
                 _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
                 _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
                 _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
+                _ = quit.recv() => return Ok(Ran::Stopped { signal: SIGQUIT }),
             }
         }
         Ok(Ran::Ended {
@@ -483,6 +488,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 pub(crate) const SIGHUP: u8 = 1;
+pub(crate) const SIGQUIT: u8 = 3;
 pub(crate) const SIGINT: u8 = 2;
 const SIGPIPE: u8 = 13;
 pub(crate) const SIGTERM: u8 = 15;

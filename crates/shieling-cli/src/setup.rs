@@ -225,7 +225,9 @@ fn protecting(plan: &Plan) -> Option<Sandbox> {
     restrictions.repository = environment::linked_repository(&plan.workspace);
     restrictions.open_protected = plan.open_protected;
     // Where what is taken back can be kept, nothing but policy files is protected.
-    restrictions.held_back = crate::run::state_directory().map(|state| change_sets(&state));
+    restrictions.held_back = crate::run::state_directory()
+        .filter(|state| files::make(state))
+        .map(|state| change_sets(&state));
     restrictions.allow_home = plan.allow_home;
     restrictions.fixed = plan.fixed.clone();
     Some(Sandbox::new(restrictions, shell))

@@ -268,7 +268,7 @@ impl<'a> Gate<'a> {
             return Ok(None);
         }
         let path = shown_path(change.path);
-        let is_new = change.before.as_ref() != Some(after);
+        let is_new = !is_unchanged(change, after);
         match &after.kind {
             Kind::Device => {
                 return Ok(Some(held(
@@ -393,6 +393,19 @@ impl<'a> Gate<'a> {
         self.around.before.read(path, LONGEST + 1).map(Some)
     }
 
+    /// Whether a directory is a git directory or lies in one.
+    fn is_in_git(&self, directory: &Path) -> io::Result<bool> {
+        if directory.iter().any(|name| git::is_git_name(name)) {
+            return Ok(true);
+        }
+        for above in directory.ancestors() {
+            if self.is_layout(Side::After, above)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn content_after(&self, path: &Path) -> io::Result<Vec<u8>> {
         let content = self.around.after.read(path, LONGEST + 1)?;
         match content.len() > LONGEST {
@@ -401,12 +414,22 @@ impl<'a> Gate<'a> {
         }
     }
 
+    /// Whether a path in a git directory leads to a place in the workspace, or a repository beside it, whose settings are
+    /// judged: not to where objects are stored by the thousand.
+    fn leads_to_a_tree(&self, git: &Path, target: &Path) -> io::Result<bool> {
+        Ok(match self.leads_inside(git, target)? {
+            Some(Some(inside)) => !inside.ancestors().any(git::is_object_store),
+            Some(None) => true,
+            None => false,
+        })
+    }
+
     fn of_git(&self, change: &Change<'_>, after: &Entry, place: &Place) -> Held {
         let path = shown_path(change.path);
         match &after.kind {
             Kind::Directory if place.role == Role::Head => return Ok(Some(invalid_head(&path))),
             Kind::Directory => return Ok(None),
-            Kind::Link(_) if change.before.as_ref() != Some(after) => {
+            Kind::Link(_) if !is_unchanged(change, after) => {
                 return Ok(Some(held(
                     "git.link",
                     format!("`{path}` is a link: git reads settings through it, or writes to what it leads to"),
@@ -452,7 +475,7 @@ impl<'a> Gate<'a> {
             Role::Pointer => {
                 let target = line.strip_prefix("gitdir:").map(str::trim_start);
                 let is_fine = match target {
-                    Some(target) => self.leads_inside(git, Path::new(target))?.is_some(),
+                    Some(target) => self.leads_to_a_tree(git, Path::new(target))?,
                     None => false,
                 };
                 (!is_fine).then(|| {
@@ -492,7 +515,7 @@ impl<'a> Gate<'a> {
             Role::LinkedTree => {
                 let target = Path::new(line);
                 let is_fine = TEMPORARY.iter().any(|temporary| target.starts_with(temporary))
-                    || self.leads_inside(git, target)?.is_some();
+                    || self.leads_to_a_tree(git, target)?;
                 (!is_fine).then(|| {
                     held(
                         "git.linked-tree",
@@ -593,7 +616,13 @@ impl<'a> Gate<'a> {
         for setting in &found {
             // `~` is a home, and `%(prefix)` where git is installed.
             let in_tree = |value: &Path| {
-                !value.to_string_lossy().starts_with(['~', '%']) && matches!(self.leads_inside(git, value), Ok(Some(_)))
+                let leads = || match self.leads_inside(git, value) {
+                    // Git would write its files over settings and hooks.
+                    Ok(Some(Some(inside))) => !self.is_in_git(&inside).unwrap_or(true),
+                    Ok(Some(None)) => true,
+                    Ok(None) | Err(_) => false,
+                };
+                !value.to_string_lossy().starts_with(['~', '%']) && leads()
             };
             if let Some(why) = git_keys::holds(setting, &in_tree) {
                 return Ok(Some(held(
@@ -703,7 +732,7 @@ impl<'a> Gate<'a> {
     fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
         let path = change.path;
         let is_link = matches!(after.kind, Kind::Link(_));
-        if is_link && change.before.as_ref() != Some(after) && self.spelled(path, names::leads_to_row) {
+        if is_link && !is_unchanged(change, after) && self.spelled(path, names::leads_to_row) {
             return Ok(Some(held(
                 "tool.link",
                 format!(
@@ -717,7 +746,7 @@ impl<'a> Gate<'a> {
         let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
             return Ok(None);
         };
-        if is_link && change.before.as_ref() == Some(after) {
+        if is_link && is_unchanged(change, after) {
             return Ok(None);
         }
         let was_same = |gate: &Self| -> io::Result<bool> {
@@ -980,6 +1009,11 @@ fn rule_of(row: &Row) -> &'static str {
 }
 
 /// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
+/// Whether it is what it was, where it was: what is moved can lead elsewhere, and mean something else.
+fn is_unchanged(change: &Change<'_>, after: &Entry) -> bool {
+    change.from.is_none() && change.before.as_ref() == Some(after)
+}
+
 fn drivers(text: &str) -> BTreeSet<String> {
     let words = text
         .lines()

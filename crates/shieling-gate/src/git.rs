@@ -217,3 +217,12 @@ pub(crate) const RUNNING: [&str; 8] = [
     "rebase-merge/strategy",
     "sequencer/opts",
 ];
+
+/// Whether a directory is one of those below a `.git` in which git keeps its objects, by the thousand.
+pub fn is_object_store(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_part = name == "pack" || name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let above = path.parent().filter(|above| above.ends_with("objects"));
+    let git = above.and_then(Path::parent);
+    is_part && git.is_some_and(|git| git.iter().any(|name| name == ".git"))
+}

@@ -21,6 +21,8 @@ enum Value {
     Word,
     /// That it is the address of a repository which git reaches by itself.
     Address,
+    /// That it names such addresses, with blanks between them.
+    Addresses,
     /// That its subsection is such an address.
     AddressBefore,
     /// That it is a path in the workspace, relative to the git directory.
@@ -199,6 +201,22 @@ const TABLE: &[Row] = &[
     ),
     row(&["branch.*", "branch.*.*"], Value::Any, ""),
     row(
+        &["remotes.*"],
+        Value::Addresses,
+        "git runs programs to reach what it names",
+    ),
+    row(
+        &["extensions.partialclone"],
+        Value::Address,
+        "git runs a program to reach it",
+    ),
+    row(
+        &["rebase.instructionformat"],
+        Value::Never,
+        "git executes lines of it in a rebase",
+    ),
+    row(&["mergetool.vimdiff.layout", "mergetool.*.layout"], Value::Word, RUNS),
+    row(
         &["remote.*.url", "remote.*.pushurl"],
         Value::Address,
         "git runs a program to reach it",
@@ -360,7 +378,7 @@ const TABLE: &[Row] = &[
     ),
     row(
         &["protocol.allow", "protocol.*.allow"],
-        Value::One(&["never", "user"]),
+        Value::One(&["never"]),
         "git runs the helper of that transport",
     ),
     row(
@@ -434,7 +452,6 @@ const TABLE: &[Row] = &[
             "rebase.*",
             "receive.*",
             "reflog.*",
-            "remotes.*",
             "repack.*",
             "rerere.*",
             "revert.*",
@@ -538,6 +555,7 @@ pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Optio
         Value::One(values) => values.iter().any(|one| *one == text),
         Value::Word => is_plain_name(&text),
         Value::Address => is_ordinary(&text),
+        Value::Addresses => text.split_whitespace().all(is_ordinary),
         Value::AddressBefore => is_whole_address(&String::from_utf8_lossy(setting.parts().1.unwrap_or_default())),
         Value::InTree => setting.paths().iter().all(|path| in_tree(path)),
         Value::Alias => is_harmless_alias(&text),
@@ -567,7 +585,15 @@ pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Optio
         }),
         Value::NoCommand => !text.trim_start().starts_with('!'),
     };
-    (!passes).then(|| format!("`{}`: {}", shown(&setting.name), row.does))
+    // A remote can be called by an address.
+    let (section, name, _) = setting.parts();
+    let is_reached = section != b"remote" || is_ordinary(&String::from_utf8_lossy(name.unwrap_or_default()));
+    let does = if is_reached {
+        row.does
+    } else {
+        "git runs a program to reach it"
+    };
+    (!passes || !is_reached).then(|| format!("`{}`: {does}", shown(&setting.name)))
 }
 
 /// Whether a setting has this key.
@@ -637,7 +663,14 @@ fn is_harmless_alias(text: &str) -> bool {
         // An address, of which `helper::` runs a program.
         word.contains("::") || !is_harmless && OPTIONS.iter().any(|option| word.starts_with(option))
     };
-    !words.any(runs)
+    // Short options can be put together: `-qx` is `-q -x`.
+    let holds_one_that_runs = |word: &str| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.is_some_and(|letters| {
+            !HARMLESS.contains(&word) && letters.chars().any(|letter| runs(&format!("-{letter}")))
+        })
+    };
+    !words.any(|word| runs(word) || holds_one_that_runs(word))
 }
 
 #[cfg(test)]

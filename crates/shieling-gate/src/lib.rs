@@ -30,3 +30,4 @@ mod gate;
 pub use change::{Change, Entry, Kind, Tree};
 pub use decision::{Act, Decision, HeldBack, RuleId};
 pub use gate::{Concern, Gate, Lead, LeadKind, Surroundings};
+pub use git::is_object_store;

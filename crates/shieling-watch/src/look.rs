@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::num::NonZero;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
-use shieling_gate::{Concern, Gate, Kind};
+use shieling_gate::{Concern, Gate, Kind, is_object_store};
 
 use crate::bell::Bell;
 use crate::tree::{self, KEPT, Kept, Live, Stamp, Time};
@@ -50,12 +50,14 @@ pub(crate) struct Listed {
     pub(crate) matter: Vec<(PathBuf, Kept)>,
     /// What matters and changed while it was looked at.
     pub(crate) unsure: Vec<PathBuf>,
+    /// Whether it may change, or have changed, without another stamp: it is listed again at the next look.
+    pub(crate) is_young: bool,
 }
 
 impl Listed {
     /// The directories in it, to be looked at.
     pub(crate) fn next(&self, since: Time) -> impl Iterator<Item = Ahead> {
-        let is_changed = self.stamp.changed > since;
+        let is_changed = self.stamp.changed >= since;
         let may_be_moved = self.may_be_moved(since);
         self.directories.iter().map(move |(path, _)| Ahead {
             path: path.clone(),
@@ -66,15 +68,20 @@ impl Listed {
 
     /// A directory that is moved changes, and so does the one that it is moved into.
     pub(crate) fn may_be_moved(&self, since: Time) -> bool {
-        self.ahead.may_be_moved || self.ahead.above_changed && self.stamp.changed > since
+        self.ahead.may_be_moved || self.ahead.above_changed && self.stamp.changed >= since
     }
 }
 
-/// Whether what has this stamp may have been changed again since, within one tick of the clock that gives stamps.
+/// Whether what has this stamp now may be changed again within one tick of the clock that gives stamps.
 pub(crate) fn is_young(changed: Time) -> bool {
+    is_young_at(changed, now())
+}
+
+/// As [`is_young`], of a stamp that was taken at this time or later.
+pub(crate) fn is_young_at(changed: Time, taken: Time) -> bool {
     /// Two of the longest ticks.
     const TICKS: Time = 20_000_000;
-    changed + TICKS > now()
+    changed + TICKS > taken
 }
 
 /// The time by the clock that stamps files.
@@ -91,19 +98,24 @@ pub(crate) fn list(
     ahead: Ahead,
     with_content: bool,
 ) -> Result<Listed, Errno> {
-    let directory = live.directory(&ahead.path)?;
+    let mut listed = Listed {
+        stamp: Stamp::NONE,
+        directories: Vec::new(),
+        matter: Vec::new(),
+        unsure: Vec::new(),
+        is_young: true,
+        ahead,
+    };
+    let Some(directory) = live.listing(&listed.ahead.path)? else {
+        // Closed to its owner, and so to the user's tools. Once it is open, it is listed.
+        return Ok(listed);
+    };
     if let Some(bell) = bell {
         // Before it is read, so that nothing is missed in between.
         bell.add(&directory);
     }
-    let stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
-    let mut listed = Listed {
-        stamp,
-        directories: Vec::new(),
-        matter: Vec::new(),
-        unsure: Vec::new(),
-        ahead,
-    };
+    listed.stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
+    listed.is_young = is_young(listed.stamp.changed);
     let mut buffer = Vec::with_capacity(32 * 1024);
     let mut entries = RawDir::new(&directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
@@ -123,7 +135,7 @@ pub(crate) fn list(
         // What cannot be told is taken for what matters.
         let concern = gate.concern(&path).unwrap_or(Concern::Content);
         let is_directory = kind == FileType::Directory;
-        if is_directory && !is_objects(&path) {
+        if is_directory && !is_object_store(&path) {
             listed.directories.push((path.clone(), entry.ino()));
         }
         let is_plain = is_directory || kind == FileType::RegularFile;
@@ -143,6 +155,8 @@ pub(crate) fn list(
 fn keep(directory: &OwnedFd, name: &OsStr, with_content: bool) -> Option<Kept> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let stamp = Stamp::of(&stat);
+    // Now, and not once it was read: what is written after that has a later stamp, or one that is young.
+    let is_young = is_young(stamp.changed);
     let kind = match tree::kind_of(&stat) {
         Some(kind) => kind,
         None => tree::link(directory.as_fd(), name).ok()?,
@@ -163,17 +177,8 @@ fn keep(directory: &OwnedFd, name: &OsStr, with_content: bool) -> Option<Kept> {
         entry: tree::entry(kind, &stat),
         stamp,
         content,
-        is_young: is_young(stamp.changed),
+        is_young,
     })
-}
-
-/// Whether a directory is one of those in which git keeps its objects, by the thousand.
-fn is_objects(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_part = name == "pack" || name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let above = path.parent().filter(|above| above.ends_with("objects"));
-    let git = above.and_then(Path::parent);
-    is_part && git.is_some_and(|git| git.iter().any(|name| name == ".git"))
 }
 
 /// The first look at a tree.

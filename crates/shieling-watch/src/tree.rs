@@ -4,13 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use shieling_gate::{Entry, Kind, Tree};
+
+use crate::look;
 
 /// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
 pub(crate) const LONGEST: usize = shieling_gate::settings::LONGEST + 1;
@@ -34,6 +36,14 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// That of nothing.
+    pub(crate) const NONE: Self = Self {
+        device: 0,
+        inode: 0,
+        changed: 0,
+        owner: (0, 0),
+    };
+
     pub(crate) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev,
@@ -85,6 +95,32 @@ impl Live {
         self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
+    /// Opens a directory to list it; `None` if it is closed to us. One of ours that can be entered and not listed is
+    /// opened for a moment: git runs a hook in it all the same.
+    pub(crate) fn listing(&self, path: &Path) -> Result<Option<OwnedFd>, Errno> {
+        let closed = match self.directory(path) {
+            Err(Errno::ACCESS) => self.open(path, OFlags::PATH | OFlags::DIRECTORY),
+            other => return other.map(Some),
+        };
+        let closed = match closed {
+            Err(Errno::ACCESS) => return Ok(None),
+            other => other?,
+        };
+        let stat = rustix::fs::fstat(&closed)?;
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        if !mode.contains(Mode::XUSR) || stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Ok(None);
+        }
+        let name = format!("/proc/self/fd/{}", closed.as_raw_fd());
+        rustix::fs::chmod(&*name, mode | Mode::RUSR)?;
+        let opened = self.directory(path);
+        rustix::fs::chmod(&*name, mode)?;
+        match opened {
+            Err(Errno::ACCESS) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
     /// Opens the directory in which a path is, with its last name.
     pub(crate) fn parent<'p>(&self, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
@@ -116,14 +152,18 @@ impl Live {
     }
 
     /// What a path is at first sight: by its name alone, so that it is only good for a comparison of numbers.
-    pub(crate) fn glance(&self, path: &Path) -> Option<Stamp> {
+    /// `Ok(None)` if nothing is there, an error if that cannot be told.
+    pub(crate) fn glance(&self, path: &Path) -> Result<Option<Stamp>, Errno> {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
             path
         };
-        let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        Some(Stamp::of(&stat))
+        match rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stamp::of(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
+            Err(errno) => Err(errno),
+        }
     }
 
     pub(crate) fn node(&self, path: &Path) -> io::Result<Option<(Entry, Stamp)>> {
@@ -220,6 +260,8 @@ pub(crate) struct Now<'l> {
     nodes: RefCell<HashMap<PathBuf, Option<(Entry, Stamp)>>>,
     contents: RefCell<HashMap<PathBuf, Vec<u8>>>,
     bytes: Cell<usize>,
+    /// No node was looked at before this time.
+    begun: Time,
 }
 
 impl<'l> Now<'l> {
@@ -229,6 +271,7 @@ impl<'l> Now<'l> {
             nodes: RefCell::default(),
             contents: RefCell::default(),
             bytes: Cell::new(0),
+            begun: look::now(),
         }
     }
 
@@ -244,6 +287,11 @@ impl<'l> Now<'l> {
     /// What was read of a file.
     pub(crate) fn content(&self, path: &Path) -> Option<Vec<u8>> {
         self.contents.borrow().get(path).cloned()
+    }
+
+    /// Whether what has this stamp may be changed after it was looked at, and keep it.
+    pub(crate) fn is_young(&self, stamp: &Stamp) -> bool {
+        look::is_young_at(stamp.changed, self.begun)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use shieling_gate::{Act, Change, Concern, Gate, HeldBack, Kind, Lead, Surroundings, Tree};
+use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Surroundings, Tree};
 
 use crate::bell::Bell;
 use crate::look::{self, Ahead, First, Listed};
@@ -92,6 +92,7 @@ impl Found {
     /// Adds what was found in a directory. `since` is when commands may have begun, if they may have.
     fn add(&mut self, listed: Listed, since: Option<Time>) {
         let may_be_moved = since.is_some_and(|since| listed.may_be_moved(since));
+        let seen = Seen::of(&listed);
         for (path, mut kept) in listed.matter {
             let length = kept.content.as_ref().map_or(0, Vec::len);
             match self.bytes + length > REMEMBERED {
@@ -99,7 +100,7 @@ impl Found {
                 false => self.bytes += length,
             }
             // Nobody can set this time back.
-            let is_old = since.is_none_or(|since| kept.stamp.changed <= since) && !may_be_moved;
+            let is_old = since.is_none_or(|since| kept.stamp.changed < since) && !may_be_moved;
             match is_old || kept.entry.kind == Kind::Directory {
                 true => {
                     self.before.insert(path, kept);
@@ -110,7 +111,7 @@ impl Found {
             }
         }
         self.new.extend(listed.unsure);
-        self.directories.insert(listed.ahead.path, Seen::of(listed.stamp));
+        self.directories.insert(listed.ahead.path, seen);
     }
 }
 
@@ -122,10 +123,10 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(stamp: Stamp) -> Self {
+    fn of(listed: &Listed) -> Self {
         Self {
-            is_young: look::is_young(stamp.changed),
-            stamp,
+            is_young: listed.is_young,
+            stamp: listed.stamp,
         }
     }
 }
@@ -141,8 +142,12 @@ pub struct Watch {
     before: Before,
     /// Paths that are to be judged whatever their stamps say.
     later: BTreeSet<PathBuf>,
+    /// When the first look began.
+    since: Time,
     /// Whether something is known to have changed.
     is_stale: bool,
+    /// Whether settings were remembered that can lead elsewhere than those before.
+    has_new_settings: bool,
     is_cut: bool,
 }
 
@@ -187,7 +192,9 @@ impl Watch {
             directories: HashMap::new(),
             before: Before::default(),
             later: BTreeSet::new(),
+            since,
             is_stale: bell.is_none(),
+            has_new_settings: false,
             is_cut: false,
             plan,
             live,
@@ -251,23 +258,34 @@ impl Watch {
     }
 
     /// Judges what changed since the last look, and puts back what is held back, once `keep` has kept it. Waits for the
-    /// first look. While something still runs (`is_busy`), pipes and sockets are judged later.
-    pub fn settle(&mut self, is_busy: bool, keep: &mut dyn FnMut(&Path, &Content) -> bool) -> Vec<Taken> {
+    /// first look. While something still runs (`is_busy`), pipes and sockets are judged later. With `thoroughly`, what is
+    /// remembered by its content is read again: a process that has run since the last look can have written through a
+    /// mapping, which changes no stamp.
+    pub fn settle(
+        &mut self,
+        is_busy: bool,
+        thoroughly: bool,
+        keep: &mut dyn FnMut(&Path, &Content) -> bool,
+    ) -> Vec<Taken> {
         self.complete();
         let mut taken = BTreeMap::new();
-        if !self.may_differ() {
+        // A file can be written by a name that is gone, of which no directory tells.
+        if !self.may_differ() && !thoroughly && self.before.0.iter().all(|(path, kept)| self.is_as_seen(path, kept)) {
             return Vec::new();
         }
         self.is_stale = false;
         let mut again = BTreeSet::new();
         for round in 0..ROUNDS {
-            let found = self.look();
+            let found = self.look(thoroughly && round == 0);
             let mut all = found.changed;
             all.append(&mut self.later);
             // Those of the round before wait until this is over.
             all.extend(std::mem::take(&mut again));
             if all.is_empty() {
                 self.remember(found.directories);
+                if self.leads_elsewhere() {
+                    continue;
+                }
                 break;
             }
             let mut held = self.judge(all, &found.moved);
@@ -283,11 +301,22 @@ impl Watch {
                 });
             }
             self.remember(found.directories);
+            let leads_elsewhere = self.leads_elsewhere();
             if held.is_empty() {
+                if leads_elsewhere {
+                    continue;
+                }
                 break;
             }
-            for (path, held, content) in held {
-                let one = self.take_back(&path, held, content, keep);
+            // Without the part that git would run, the rest of a repository can stay.
+            let is_layout = |why: &HeldBack| why.rule.as_str() == "git.layout";
+            let parts_first = round + 1 < ROUNDS && held.iter().any(|(_, why, _)| !is_layout(why));
+            for (path, held, after) in held {
+                if parts_first && is_layout(&held) {
+                    again.insert(path);
+                    continue;
+                }
+                let one = self.take_back(&path, held, after.as_ref(), keep);
                 again.insert(path.clone());
                 if let Some(one) = one {
                     taken.insert(path, one);
@@ -314,41 +343,71 @@ impl Watch {
             return;
         }
         self.is_stale = false;
-        let found = self.look();
-        let live = Arc::clone(&self.live);
-        let now = Now::new(&live);
-        let mut all = found.changed;
-        all.append(&mut self.later);
-        for path in &all {
-            let concern = gate(&self.plan, &self.before, &now).concern(path);
-            if concern.is_ok_and(|concern| concern == Concern::Content) {
-                let _ = now.read(path, LONGEST);
+        loop {
+            let found = self.look(false);
+            let live = Arc::clone(&self.live);
+            let now = Now::new(&live);
+            let mut all = found.changed;
+            all.append(&mut self.later);
+            for path in &all {
+                let concern = gate(&self.plan, &self.before, &now).concern(path);
+                if concern.is_ok_and(|concern| concern == Concern::Content) {
+                    let _ = now.read(path, LONGEST);
+                }
+            }
+            for path in all {
+                self.set(&path, &now);
+            }
+            self.remember(found.directories);
+            if !self.leads_elsewhere() {
+                break;
             }
         }
-        for path in all {
-            self.set(&path, &now);
-        }
-        self.remember(found.directories);
     }
 
-    /// Finds what differs from what is remembered, by its stamps.
-    fn look(&mut self) -> Differs {
+    /// Whether settings changed since this was last asked, so that other files matter than before: then all directories
+    /// are listed at the next look.
+    fn leads_elsewhere(&mut self) -> bool {
+        let changed = std::mem::take(&mut self.has_new_settings);
+        if changed {
+            self.directories.values_mut().for_each(|seen| seen.is_young = true);
+        }
+        changed
+    }
+
+    /// Whether a path has the stamp that is remembered. Others than files change with the directory in which they are.
+    fn is_as_seen(&self, path: &Path, kept: &Kept) -> bool {
+        kept.entry.kind != Kind::File
+            || !kept.is_young
+                // What is closed to us, is so to the user's tools.
+                && self.live.glance(path).map_or(true, |stamp| stamp == Some(kept.stamp))
+    }
+
+    /// Whether a file says what it did when it was remembered.
+    fn says_the_same(&self, path: &Path, kept: &Kept) -> bool {
+        let Some(content) = &kept.content else { return true };
+        match self.live.read(path, KEPT) {
+            Ok(now) => now == *content,
+            Err(_) => true,
+        }
+    }
+
+    /// Finds what differs from what is remembered, by its stamps; with `thoroughly`, by what it says as well.
+    fn look(&mut self, thoroughly: bool) -> Differs {
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
         for (path, seen) in &self.directories {
             match self.live.glance(path) {
-                Some(stamp) if stamp == seen.stamp && !seen.is_young => {}
-                Some(_) => ahead.push_back(Ahead::new(path.clone())),
-                None => {
+                Ok(Some(stamp)) if stamp == seen.stamp && !seen.is_young => {}
+                Ok(None) => {
                     differs.directories.insert(path.clone(), None);
                 }
+                // Something else, or a directory above it is closed.
+                Ok(Some(_)) | Err(_) => ahead.push_back(Ahead::new(path.clone())),
             }
         }
         for (path, kept) in &self.before.0 {
-            // Others change with the directory in which they are.
-            if kept.entry.kind == Kind::File
-                && (kept.is_young || self.live.glance(path).is_none_or(|stamp| stamp != kept.stamp))
-            {
+            if !self.is_as_seen(path, kept) || thoroughly && !self.says_the_same(path, kept) {
                 differs.changed.insert(path.clone());
             }
         }
@@ -366,11 +425,16 @@ impl Watch {
                     continue;
                 };
                 let stamp = listed.stamp;
-                if self
+                if stamp == Stamp::NONE {
+                    // Closed: what is remembered of it stands until it is open.
+                    differs.directories.insert(path, Some(Seen::of(&listed)));
+                    continue;
+                }
+                let is_where_it_was = self
                     .directories
                     .get(&path)
-                    .is_none_or(|seen| !seen.stamp.is_same(&stamp))
-                {
+                    .is_some_and(|seen| seen.stamp.is_same(&stamp));
+                if !is_where_it_was {
                     let known = known.get_or_insert_with(|| {
                         let all = self.directories.iter();
                         all.map(|(path, seen)| ((seen.stamp.device, seen.stamp.inode), path))
@@ -394,25 +458,51 @@ impl Watch {
                         let is_directory = kept.entry.kind == Kind::Directory && was.entry.kind == Kind::Directory;
                         is_directory || !was.is_young && was.stamp == kept.stamp && was.entry == kept.entry
                     });
-                    if !is_same {
+                    // It is there since before, and matters only now. A name that is given to a file changes its stamp.
+                    let is_old =
+                        is_where_it_was && !self.before.0.contains_key(inside) && kept.stamp.changed < self.since;
+                    if is_old {
+                        differs.old.push((inside.clone(), kept.clone()));
+                    } else if !is_same {
                         differs.changed.insert(inside.clone());
                     }
                 }
-                differs.changed.extend(listed.unsure);
+                differs.changed.extend(listed.unsure.iter().cloned());
                 let here: BTreeSet<&PathBuf> = listed.matter.iter().map(|(path, _)| path).collect();
                 let gone = self.before.below(&path).map(|(inside, _)| inside);
                 let gone = gone.filter(|inside| inside.parent() == Some(&path) && !here.contains(inside));
                 differs.changed.extend(gone.cloned());
-                differs.directories.insert(path, Some(Seen::of(stamp)));
+                differs.directories.insert(path, Some(Seen::of(&listed)));
             }
             if self.is_cut {
                 break;
             }
         }
-        for (gone, _) in differs.directories.iter().filter(|(_, seen)| seen.is_none()) {
+        let gone: BTreeSet<PathBuf> = differs
+            .directories
+            .iter()
+            .filter(|(_, seen)| seen.is_none())
+            .map(|(path, _)| path.clone())
+            .collect();
+        for gone in &gone {
             differs
                 .changed
                 .extend(self.before.below(gone).map(|(path, _)| path.clone()));
+        }
+        // A link in the place of one of them shows what is below it, and is not followed.
+        if !gone.is_empty() {
+            for path in self.directories.keys() {
+                if path.ancestors().any(|above| gone.contains(above)) {
+                    differs.directories.insert(path.clone(), None);
+                }
+            }
+        }
+        for (path, mut kept) in std::mem::take(&mut differs.old) {
+            kept.content = match kept.entry.kind {
+                Kind::File => self.live.read(&path, KEPT).ok(),
+                _ => None,
+            };
+            self.before.0.insert(path, kept);
         }
         differs
     }
@@ -431,7 +521,7 @@ impl Watch {
         &mut self,
         all: BTreeSet<PathBuf>,
         moved: &[(PathBuf, PathBuf)],
-    ) -> Vec<(PathBuf, HeldBack, Option<Content>)> {
+    ) -> Vec<(PathBuf, HeldBack, Option<Entry>)> {
         let live = Arc::clone(&self.live);
         let now = Now::new(&live);
         let mut held = Vec::new();
@@ -463,19 +553,9 @@ impl Watch {
                         passed.push(path);
                     }
                     Some(why) => {
-                        let content = match change.after.as_ref().map(|after| (&after.kind, after.mode)) {
-                            Some((Kind::File, mode)) => {
-                                let content = now.content(&path).filter(|content| content.len() < LONGEST);
-                                let content = content.or_else(|| {
-                                    let content = live.read(&path, KEPT + 1).ok()?;
-                                    (content.len() <= KEPT).then_some(content)
-                                });
-                                content.map(|content| Content::File(content, mode & 0o777))
-                            }
-                            Some((Kind::Link(target), _)) => Some(Content::Link(target.clone())),
-                            _ => None,
-                        };
-                        held.push((path, why.clone(), content));
+                        let why = why.clone();
+                        let after = change.after.clone();
+                        held.push((path, why, after));
                     }
                 }
             }
@@ -494,11 +574,21 @@ impl Watch {
             self.before.0.remove(path);
             return;
         };
+        let mut content = now.content(path);
+        if let Some(short) = &content
+            && (short.len() as u64) < entry.size
+        {
+            // Too long to be judged by what it says, and not to be put back.
+            content = self.live.read(path, KEPT).ok();
+        }
+        if is_settings(path) && self.before.0.get(path).is_none_or(|was| was.content != content) {
+            self.has_new_settings = true;
+        }
         self.before.0.insert(
             path.to_path_buf(),
             Kept {
-                is_young: look::is_young(stamp.changed),
-                content: now.content(path),
+                is_young: now.is_young(&stamp),
+                content,
                 entry,
                 stamp,
             },
@@ -509,19 +599,33 @@ impl Watch {
     fn take_back(
         &self,
         path: &Path,
-        held: HeldBack,
-        content: Option<Content>,
+        mut held: HeldBack,
+        after: Option<&Entry>,
         keep: &mut dyn FnMut(&Path, &Content) -> bool,
     ) -> Option<Taken> {
+        // One after the other: all of them could be more than there is memory.
+        let content = match after.map(|after| (&after.kind, after.mode)) {
+            Some((Kind::File, mode)) => {
+                let content = self.live.read(path, KEPT + 1).ok();
+                let content = content.filter(|content| content.len() <= KEPT);
+                content.map(|content| Content::File(content, mode & 0o777))
+            }
+            Some((Kind::Link(target), _)) => Some(Content::Link(target.clone())),
+            _ => None,
+        };
         let was = self.before.0.get(path);
         let owner = was.map(|was| was.stamp.owner);
-        if let ("git.hard-link", Some(content @ Content::File(..))) = (held.rule.as_str(), &content) {
-            let failed = self.replace(path, content, owner).err();
-            return failed.map(|errno| Taken {
+        if held.rule.as_str() == "git.hard-link" {
+            let failed = match &content {
+                Some(content) => self.replace(path, content, owner).err().map(|errno| errno.to_string()),
+                // It is the user's as well, under its other name.
+                None => Some("it has another name, and is too large to be copied".to_owned()),
+            };
+            return failed.map(|failed| Taken {
                 path: path.to_path_buf(),
                 held,
                 is_kept: false,
-                failed: Some(errno.to_string()),
+                failed: Some(failed),
             });
         }
         let is_kept = content.is_some_and(|content| keep(path, &content));
@@ -532,6 +636,10 @@ impl Watch {
             (Kind::Link(target), _) => Some(Content::Link(target.clone())),
             _ => None,
         });
+        if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
+            held.instead
+                .push_str("; what was there before it was too large to be put back");
+        }
         let done = match before {
             Some(before) => self.replace(path, &before, owner),
             None => self.within(path, |above, name| remove(above, name, LEVELS)),
@@ -593,8 +701,16 @@ struct Differs {
     changed: BTreeSet<PathBuf>,
     /// Directories that were listed, and those that are gone or closed.
     directories: HashMap<PathBuf, Option<Seen>>,
+    /// What was there before the first look and was of no concern until now.
+    old: Vec<(PathBuf, Kept)>,
     /// Directories that were at another path before: where they are, and where they were.
     moved: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Whether a file can say which other files matter.
+fn is_settings(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| [".git", "config", "config.worktree", "commondir", "gitdir"].contains(&name))
 }
 
 /// Where a path was before, if a directory above it was moved.

@@ -23,6 +23,8 @@ impl Place {
         let place = Self { directory };
         fs::create_dir(place.path().join("work")).expect("made");
         place.run(script);
+        // What was there is older than the look, by the clock that stamps files.
+        std::thread::sleep(Duration::from_millis(12));
         place
     }
 
@@ -98,7 +100,7 @@ impl Back {
 
     fn while_busy(watch: &mut Watch, is_busy: bool) -> Self {
         let mut kept = BTreeMap::new();
-        let taken = watch.settle(is_busy, &mut |path, content| {
+        let taken = watch.settle(is_busy, false, &mut |path, content| {
             kept.insert(path.to_path_buf(), content.clone());
             true
         });
@@ -168,6 +170,10 @@ fn ordinary_work_is_left_alone() {
         for watch in [Place::watch, Place::watch_beside] {
             let place = Place::with(REPOSITORY);
             let mut watch = watch(&place);
+            // What is moved before it was seen is judged as new.
+            while watch.first.as_ref().is_some_and(|first| !first.is_finished()) {
+                std::thread::yield_now();
+            }
             place.run(script);
             assert_eq!(Back::of(&mut watch).paths(), [""; 0], "{script}");
             assert_eq!(Back::of(&mut watch).paths(), [""; 0], "{script}");
@@ -435,4 +441,101 @@ fn two_watches_of_one_tree_do_not_take_back_what_the_other_has_put_back() {
     assert_eq!(Back::of(&mut other).paths(), [""; 0]);
     assert_eq!(place.read(".git/config"), before);
     assert_eq!(Back::of(&mut one).paths(), [""; 0]);
+}
+
+#[test]
+fn what_reviewers_got_past_an_earlier_watch_is_taken_back() {
+    // Each step is a command of its own, after which is settled; the last names what must not stand there any more.
+    for (steps, evil) in [
+        (
+            &[
+                "mkdir -p d/h; printf '#!/bin/sh\n' >evil; ln -s ../../evil d/h/pre-commit",
+                "rm -rf .git/hooks; mv d/h .git/hooks",
+            ][..],
+            ".git/hooks/pre-commit",
+        ),
+        (
+            &["mkdir -p n/x; echo >evil; ln -s ../../evil n/x/config", "mv n/x n/.git"],
+            "n/.git/config",
+        ),
+        (
+            &["git init -q --bare .git/objects/ab/r; mkdir sub; echo 'gitdir: ../.git/objects/ab/r' >sub/.git"],
+            "sub/.git",
+        ),
+        (
+            &[
+                "git init -q n; mv n n2; ln -s n2 n",
+                "rm n; mv n2 n; git -C n config core.fsmonitor ./x",
+            ],
+            "n/.git/config",
+        ),
+        (
+            &["mkdir emb; git init -q emb; git -C emb config core.worktree ../../.git"],
+            "emb/.git/config",
+        ),
+        (&["git config rebase.instructionFormat '%s%nexec ./x'"], ".git/config"),
+        (&["git config alias.co 'rebase -qx ./x HEAD~1'"], ".git/config"),
+        (&["git config extensions.partialClone 'ext::sh -c ./x'"], ".git/config"),
+        (&["git config 'remote.ext::sh -c ./x.promisor' true"], ".git/config"),
+        (&["git config protocol.ext.allow user"], ".git/config"),
+    ] {
+        let place = Place::with(REPOSITORY);
+        let mut watch = place.watch();
+        let mut back = Vec::new();
+        for step in steps {
+            place.run(step);
+            back.extend(Back::of(&mut watch).taken);
+        }
+        assert!(
+            back.iter().any(|taken| taken.path == Path::new(evil)),
+            "{steps:?}: {back:?}"
+        );
+    }
+}
+
+#[test]
+fn a_bare_repository_loses_the_part_that_runs_and_not_its_objects() {
+    let place = Place::with(REPOSITORY);
+    let mut watch = place.watch();
+    place.run("git clone -q --bare . y.git; git -C y.git config alias.x '!ls'; echo x >y.git/hooks/post-update");
+    let paths = Back::of(&mut watch).paths().join(" ");
+    assert!(
+        paths.contains("y.git/config") && paths.contains("y.git/hooks/post-update"),
+        "{paths}"
+    );
+    assert!(!paths.contains("objects"), "{paths}");
+    place.run("test -d y.git/objects/pack && test -e y.git/HEAD");
+}
+
+#[test]
+fn what_a_user_s_setting_names_is_judged_from_then_on_and_was_there_before() {
+    let place = Place::with(&format!("{REPOSITORY}\nmkdir -p tools/h; echo own >tools/h/pre-commit"));
+    let mut watch = place.watch();
+    // The user.
+    place.run("git config core.hooksPath tools/h");
+    watch.accept();
+    // A command.
+    place.run("echo evil >>tools/h/pre-commit");
+    assert_eq!(Back::of(&mut watch).paths(), ["tools/h/pre-commit"]);
+    assert_eq!(place.read("tools/h/pre-commit"), "own\n");
+}
+
+#[test]
+fn what_is_written_by_a_name_that_is_gone_or_through_a_mapping_is_seen() {
+    let place = Place::with(REPOSITORY);
+    let mut watch = place.watch();
+    place.run("ln .git/config .git/x");
+    let kept = fs::OpenOptions::new()
+        .append(true)
+        .open(place.file(".git/x"))
+        .expect("it is there");
+    place.run("rm .git/x");
+    let _ = Back::of(&mut watch);
+    std::io::Write::write_all(&mut &kept, b"[core]\nfsmonitor=./x\n").expect("written");
+    drop(kept);
+    let standing = place.read(".git/config");
+    if standing.contains("fsmonitor") {
+        assert_eq!(Back::of(&mut watch).paths(), [".git/config"]);
+    }
+    assert!(!place.read(".git/config").contains("fsmonitor"));
 }

@@ -78,7 +78,8 @@ pub(super) struct ChangeRule<'a> {
 
 impl Matcher for Changed {
     fn matches(&self, action: Action, path: &Path, is_directory: bool) -> bool {
-        self.is_about(action, path, is_directory)
+        // What stands in the place of a directory hides, and as a link shows other files as, what is in it.
+        self.is_about(action, path, is_directory) || !is_directory && self.is_about(action, &path.join("x"), false)
     }
 }
 
@@ -164,6 +165,9 @@ mod tests {
             (Deleted, "migrations/1", true),
             (Added, "migrations/1", false),
             (Added, "src/.github/a", false),
+            (Modified, ".github", true),
+            (Modified, "migrations", false),
+            (Deleted, "migrations", true),
         ] {
             assert_eq!(held(&rules, action, path), is_held, "{action:?} {path}");
         }
@@ -204,6 +208,8 @@ mod tests {
             ("changes = \"a\"\ncommand = \"ls\"", "make it two rules"),
             ("changes = \"a\"\nconnects = \"a.org\"", "make it two rules"),
             ("max_bytes = \"3 apples\"", "p.toml:3"),
+            ("changes = \"./a/**\"", "matches nothing"),
+            ("adds = []", "matches nothing"),
             ("changes = \"a\"\nmatch = [\"a\"]", "write `adds PATH`"),
             ("changes = \"a\"\nmatch = [\"adds b\"]", "should match"),
             ("changes = \"a\"\nnot_match = [\"adds a\"]", "should not match"),

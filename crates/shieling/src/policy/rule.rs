@@ -250,6 +250,21 @@ impl RuleFile {
                 let parsed = text.into_inner().parse::<ByteCount>();
                 parsed.map_err(|fault| error(at, format!("`max_bytes`: {fault}")))
             });
+            for list in [&entry.changes, &entry.adds, &entry.deletes].into_iter().flatten() {
+                let patterns = &list.get_ref().0;
+                let wrong = |pattern: &&String| {
+                    let pattern = pattern.trim_start_matches('!');
+                    pattern.split('/').any(|part| part == "." || part == "..")
+                };
+                if let Some(wrong) = patterns.iter().find(wrong) {
+                    let problem =
+                        format!("`{wrong}` matches nothing: write it relative to the workspace, without `.` and `..`");
+                    return Err(error(list.span(), problem));
+                }
+                if patterns.is_empty() {
+                    return Err(error(list.span(), "an empty list matches nothing".to_owned()));
+                }
+            }
             let changed = match of_changes {
                 false => None,
                 true => Some(Changed {

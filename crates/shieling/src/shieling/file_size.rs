@@ -8,8 +8,11 @@ use crate::units::ByteCount;
 /// The signal of a write beyond the limit.
 const SIGXFSZ: i32 = 25;
 
-/// What programs say that ignore the signal, and what bash says of one that died of it.
-const SAID: [&str; 3] = ["File too large", "File size limit exceeded", "EFBIG"];
+/// What bash says of a program that died of it.
+const DIED: &str = "File size limit exceeded";
+
+/// What programs say that ignore the signal.
+const SAID: [&str; 2] = ["File too large", "EFBIG"];
 
 /// How much of the error output is looked at, from its end.
 const LOOKED_AT: usize = 32 * 1024;
@@ -33,15 +36,16 @@ pub(super) fn tell(environment: &dyn Environment, outcome: &mut Outcome, before:
 
 fn was_met(outcome: &Outcome) -> bool {
     let by_signal = outcome.signal == Some(SIGXFSZ) || outcome.exit_code == Some(128 + SIGXFSZ);
-    // Where both streams are one, as on a terminal, what failed says it on standard output. What went well may print
-    // these words of something else.
-    by_signal
-        || outcome.exit_code != Some(0)
-            && [&outcome.stderr, &outcome.stdout].into_iter().any(|text| {
-                let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
-                let tail = text.get(tail..).unwrap_or_default();
-                SAID.iter().any(|said| tail.contains(said))
-            })
+    let says = |said: &[&str]| {
+        [&outcome.stderr, &outcome.stdout].into_iter().any(|text| {
+            let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+            let tail = text.get(tail..).unwrap_or_default();
+            said.iter().any(|said| tail.contains(said))
+        })
+    };
+    // What went well may print these words of something else. Where both streams are one, as on a terminal, what failed
+    // says it on standard output.
+    by_signal || says(&[DIED]) || outcome.exit_code != Some(0) && says(&SAID)
 }
 
 /// A size as an option takes it, exactly.

@@ -627,7 +627,7 @@ impl Running {
         if let Some(watched) = &mut *watch(&self.watching) {
             match is_over {
                 true => watched.retire(),
-                false => drop(watched.settle()),
+                false => drop(watched.settle(self.runs.load(Ordering::Acquire))),
             }
         }
         if let Some(guard) = &mut *lock(&self.guard) {
@@ -876,7 +876,7 @@ impl Environment for Sandbox {
     fn held_back(&self) -> Vec<HeldBack> {
         let mut held_back = self.guarded_names();
         if let Some(watched) = &mut *watch(&self.watching()) {
-            apart(|| watched.settle());
+            apart(|| watched.settle(self.runs.load(Ordering::Acquire)));
             held_back.extend(watched.take_told());
         }
         held_back
@@ -908,7 +908,7 @@ impl Environment for Sandbox {
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         outcome.add_held_back(self.guarded_names());
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = apart(|| watched.ended(|| self.is_idle()));
+            let id = apart(|| watched.ended(self.runs.load(Ordering::Acquire), || self.is_idle()));
             outcome.add_held_back(watched.take_told());
             if let Some(changes) = &mut outcome.changes {
                 changes.id = id;
@@ -937,7 +937,7 @@ impl Environment for Sandbox {
 
     fn settle(&self) -> Option<Changes> {
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = watched.settle();
+            let id = watched.settle(self.runs.load(Ordering::Acquire));
             let held_back = watched.take_told();
             return (!held_back.is_empty()).then(|| Changes {
                 id,

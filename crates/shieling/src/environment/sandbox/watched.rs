@@ -41,8 +41,6 @@ pub(super) struct Watched {
     trees: Vec<(PathBuf, Watch)>,
     store: Kept,
     is_once: bool,
-    /// Commands that have begun and not been settled.
-    running: u32,
     /// Whether something that a command left may have run since.
     has_left: bool,
     /// Whether nothing can have changed since the last look.
@@ -135,7 +133,6 @@ impl Watched {
                 bytes: 0,
             },
             is_once: restrictions.once,
-            running: 0,
             has_left: false,
             is_settled: false,
             told: Vec::new(),
@@ -151,14 +148,13 @@ impl Watched {
 
     /// Says that a command begins.
     pub(super) fn begins(&mut self, text: &str) {
-        self.running += 1;
         self.is_settled = false;
         text.clone_into(&mut self.store.command);
     }
 
     /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run.
     pub(super) fn accept(&mut self, is_idle: impl FnOnce() -> bool) {
-        if self.is_once || self.running > 0 || self.has_left {
+        if self.is_once || self.has_left {
             return;
         }
         let mut changed = self.trees.iter_mut().map(|(_, watch)| watch).filter_map(|watch| {
@@ -172,19 +168,23 @@ impl Watched {
         }
     }
 
-    /// Says that a command has ended, and settles.
-    pub(super) fn ended(&mut self, is_idle: impl FnOnce() -> bool) -> Option<String> {
-        self.running = self.running.saturating_sub(1);
-        let id = self.settle();
-        self.has_left = !self.is_once && !is_idle();
-        self.is_settled = self.running == 0 && !self.has_left;
+    /// Says that a command has ended, and settles. So many others are running.
+    pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) -> Option<String> {
+        // What ends while it is looked at can have written after its file was.
+        let was_busy = !self.is_once && !is_idle();
+        self.has_left |= was_busy;
+        let id = self.settle(others);
+        self.has_left = was_busy || !self.is_once && !is_idle();
+        self.is_settled = others == 0 && !self.has_left;
         id
     }
 
-    /// Settles what was changed by something that was no command, or by something that runs on.
-    pub(super) fn settle(&mut self) -> Option<String> {
+    /// Settles what was changed by something that was no command, or by something that runs on. So many commands are
+    /// running.
+    pub(super) fn settle(&mut self, running: usize) -> Option<String> {
         let mut id = None;
-        let is_busy = self.running > 0;
+        let is_busy = running > 0;
+        let thoroughly = is_busy || self.has_left;
         for number in 0..self.trees.len() {
             let Some((root, watch)) = self.trees.get_mut(number) else {
                 break;
@@ -192,7 +192,7 @@ impl Watched {
             let mut set = None;
             let store = &mut self.store;
             let mut ids: HashMap<PathBuf, String> = HashMap::new();
-            let taken = watch.settle(is_busy, &mut |path, content| {
+            let taken = watch.settle(is_busy, thoroughly, &mut |path, content| {
                 let Some(id) = store.keep(&mut set, root, path, content) else {
                     return false;
                 };
@@ -223,8 +223,7 @@ impl Watched {
     /// The sandbox has ended: what changes from now on is the user's.
     pub(super) fn retire(&mut self) {
         if !(self.is_once && self.is_settled) {
-            self.running = 0;
-            let _ = self.settle();
+            let _ = self.settle(0);
         }
         self.trees.clear();
     }
