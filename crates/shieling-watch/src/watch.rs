@@ -677,8 +677,10 @@ impl Watch {
 
     /// Does something in the directory in which a path is, also if a command has taken the right to write to it away.
     fn within(&self, path: &Path, act: impl Fn(&OwnedFd, &OsStr) -> Result<(), Errno>) -> Result<(), Errno> {
-        let (above, name) = match self.live.parent(path) {
-            Ok(found) => found,
+        let name = path.file_name().ok_or(Errno::INVAL)?;
+        let above = match self.live.listing(path.parent().unwrap_or(Path::new(""))) {
+            Ok(Some(above)) => above,
+            Ok(None) => return Err(Errno::ACCESS),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(errno) => return Err(errno),
         };
