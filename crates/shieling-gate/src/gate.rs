@@ -395,7 +395,7 @@ impl<'a> Gate<'a> {
 
     /// Whether a directory is a git directory or lies in one.
     fn is_in_git(&self, directory: &Path) -> io::Result<bool> {
-        if directory.iter().any(|name| git::is_git_name(name)) {
+        if directory.iter().any(git::is_git_name) {
             return Ok(true);
         }
         for above in directory.ancestors() {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use shieling_gate::{Concern, Gate, Kind, is_object_store};
 
 use crate::bell::Bell;
-use crate::tree::{self, KEPT, Kept, Live, Stamp, Time};
+use crate::tree::{self, KEPT, Kept, Live, Stamp, Time, is_young};
 
 /// How many directories are looked at by one gate.
 const BATCH: usize = 32;
@@ -70,24 +70,6 @@ impl Listed {
     pub(crate) fn may_be_moved(&self, since: Time) -> bool {
         self.ahead.may_be_moved || self.ahead.above_changed && self.stamp.changed >= since
     }
-}
-
-/// Whether what has this stamp now may be changed again within one tick of the clock that gives stamps.
-pub(crate) fn is_young(changed: Time) -> bool {
-    is_young_at(changed, now())
-}
-
-/// As [`is_young`], of a stamp that was taken at this time or later.
-pub(crate) fn is_young_at(changed: Time, taken: Time) -> bool {
-    /// Two of the longest ticks.
-    const TICKS: Time = 20_000_000;
-    changed + TICKS > taken
-}
-
-/// The time by the clock that stamps files.
-pub(crate) fn now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    Time::from(now.tv_sec) * 1_000_000_000 + Time::from(now.tv_nsec)
 }
 
 /// Looks into a directory.

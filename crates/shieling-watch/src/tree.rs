@@ -12,8 +12,6 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use shieling_gate::{Entry, Kind, Tree};
 
-use crate::look;
-
 /// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
 pub(crate) const LONGEST: usize = shieling_gate::settings::LONGEST + 1;
 
@@ -25,6 +23,24 @@ const CONTENTS: usize = 256 << 20;
 
 /// A time of the kernel's, in nanoseconds since 1970.
 pub(crate) type Time = i128;
+
+/// Whether what has this stamp now may be changed again within one tick of the clock that gives stamps.
+pub(crate) fn is_young(changed: Time) -> bool {
+    is_young_at(changed, now())
+}
+
+/// As [`is_young`], of a stamp that was taken at this time or later.
+pub(crate) fn is_young_at(changed: Time, taken: Time) -> bool {
+    /// Two of the longest ticks.
+    const TICKS: Time = 20_000_000;
+    changed + TICKS > taken
+}
+
+/// The time by the clock that stamps files.
+pub(crate) fn now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    Time::from(now.tv_sec) * 1_000_000_000 + Time::from(now.tv_nsec)
+}
 
 /// By what the kernel tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,7 +287,7 @@ impl<'l> Now<'l> {
             nodes: RefCell::default(),
             contents: RefCell::default(),
             bytes: Cell::new(0),
-            begun: look::now(),
+            begun: now(),
         }
     }
 
@@ -291,7 +307,7 @@ impl<'l> Now<'l> {
 
     /// Whether what has this stamp may be changed after it was looked at, and keep it.
     pub(crate) fn is_young(&self, stamp: &Stamp) -> bool {
-        look::is_young_at(stamp.changed, self.begun)
+        is_young_at(stamp.changed, self.begun)
     }
 }
 

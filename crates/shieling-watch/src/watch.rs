@@ -15,7 +15,7 @@ use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Sur
 
 use crate::bell::Bell;
 use crate::look::{self, Ahead, First, Listed};
-use crate::tree::{Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
+use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
 
 /// How many directories are looked at.
 const DIRECTORIES: usize = 1_000_000;
@@ -179,7 +179,7 @@ impl Watch {
         let mut found = Found::default();
         let until = Some(Instant::now() + plan.patience);
         // What changed until now, the user changed.
-        let since = look::now();
+        let since = tree::now();
         let (ahead, seen) = first_look(
             (&plan, &live, bell.as_deref()),
             (since, VecDeque::from([Ahead::new(PathBuf::new())]), 0),
