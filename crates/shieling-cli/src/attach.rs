@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use shieling::output::plain_text;
 use shieling::session::{Human as _, HumanReply};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -22,7 +22,8 @@ pub(crate) use server::AttachServer;
 use crate::escape::{self, Escaped};
 use crate::options::Attach;
 use crate::person::Person;
-use crate::run::{self, SIGINT, SIGTERM};
+use crate::run;
+use crate::signals::{SIGINT, SIGTERM, taken};
 use crate::words::Failure;
 use client::{Connection, Server, servers};
 use protocol::{ClientMessage, Question, ServerMessage};
@@ -33,9 +34,8 @@ pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
         .ok_or_else(|| Failure::new("no server can be found: neither XDG_STATE_HOME nor HOME is set"))?;
     let runtime = run::serving()?;
     let done = runtime.block_on(async {
-        let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
+        let mut interrupt = taken(SignalKind::interrupt())?;
+        let mut terminate = taken(SignalKind::terminate())?;
         tokio::select! {
             done = run_attached(options, &state) => done,
             _ = interrupt.recv() => Ok(128 + SIGINT),

@@ -38,6 +38,7 @@ mod log;
 mod replay;
 mod doctor;
 mod quote;
+mod signals;
 mod words;
 mod print;
 mod escape;

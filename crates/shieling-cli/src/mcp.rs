@@ -16,7 +16,6 @@ use shieling::environment::WritablePaths;
 use shieling::outcome::Confinement;
 use shieling::units::ByteCount;
 use shieling_server::{Dialect, ElicitationOr, Server, Toolset, UnknownTool, Workplace};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::attach::{AttachServer, QuestionQueue, QueueApprover};
@@ -25,7 +24,8 @@ use crate::config::{Printable, files, reason};
 use crate::describe;
 use crate::options::{Approval, EnvironmentName, Mcp, Source};
 use crate::plan::{Plan, Purpose};
-use crate::run::{self, Library, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use crate::run::{self, Library};
+use crate::signals::Signals;
 use crate::words::Failure;
 
 /// How much one file of the default log holds, and how many full ones are kept besides.
@@ -96,10 +96,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     let workplace = workplace(&plan, &library, told)?;
     let runtime = run::serving()?;
     let served = runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
+        let mut signals = Signals::new()?;
         // Without the socket `shieling attach` finds no server; the agent is served all the same.
         let attach_server = run::state_directory()
             .filter(|_| kept)
@@ -112,12 +109,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         let server = Server::new(workplace, toolset, &instructions);
         let mut by = 0;
         let stop = async {
-            by = tokio::select! {
-                _ = interrupt.recv() => SIGINT,
-                _ = terminate.recv() => SIGTERM,
-                _ = hangup.recv() => SIGHUP,
-                _ = quit.recv() => SIGQUIT,
-            };
+            by = signals.recv().await;
         };
         let served = server.serve_stdio(stop).await;
         // Also removes the socket.
@@ -141,10 +133,6 @@ fn toolset(plan: &Plan, dialect: Dialect) -> Result<Toolset, Failure> {
         toolset = toolset.including(&plan.tools.included).map_err(unknown)?;
     }
     toolset.excluding(&plan.tools.excluded).map_err(unknown)
-}
-
-fn no_signals(error: io::Error) -> Failure {
-    Failure::new(format!("signals cannot be received: {error}"))
 }
 
 fn workplace(plan: &Plan, library: &Arc<Library>, told: EnvironmentFacts) -> Result<Workplace, Failure> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use shieling::output::plain_text;
 use shieling::session::{KeyTarget, RecordingId, Renderer, TerminalSize, list_recordings};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::time::Instant;
 
 use crate::config::{Printable, files, reason};
@@ -18,6 +18,7 @@ use crate::escape::{self, Escaped};
 use crate::options::Replay;
 use crate::run;
 use crate::setup;
+use crate::signals::taken;
 use crate::words::Failure;
 
 /// The longest line that is read: an event may hold some MiB of output, and JSON escapes it.
@@ -273,9 +274,8 @@ fn show(bytes: &[u8]) -> Result<bool, Failure> {
 
 /// Plays it on the terminal, with its timing, until its end or a signal.
 async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure> {
-    let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
+    let mut interrupt = taken(SignalKind::interrupt())?;
+    let mut terminate = taken(SignalKind::terminate())?;
     let idle = options.idle.map(|idle| idle.as_secs_f64()).or(recording.idle);
     fits(recording.size, options.marks)?;
     let mut renderer = Renderer::new(recording.size, KeyTarget::Viewer);

@@ -19,7 +19,7 @@ use shieling::request::Command;
 use shieling::session::{Human, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling::{EnvironmentFacts, Shieling};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use crate::approver::Terminal;
 use crate::config::{Loaded, Printable, Surroundings, files, reason};
@@ -32,6 +32,7 @@ use crate::plan::{self, Plan, Purpose};
 use crate::pty::Inner;
 use crate::sandbox::{self, Caller};
 use crate::setup::{self, Place};
+use crate::signals::{Signals, taken};
 use crate::words::Failure;
 
 /// What holds for this invocation, from the command line and the files.
@@ -272,12 +273,8 @@ impl Library {
     }
 
     async fn run_shell_until_told(&self, command: Command) -> Result<Ran, Failure> {
-        let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
-        let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
+        let mut signals = Signals::new()?;
+        let mut resized = taken(SignalKind::window_change())?;
         // Before the terminal changes: what is missing is told on it.
         if let Some(missing) = self.missing().await {
             return Err(missing);
@@ -294,10 +291,7 @@ impl Library {
                 outcome = &mut running => break Ran::Ended { outcome: Box::new(outcome), missing: None },
                 _ = resized.recv() => terminal.resize(),
                 // In a raw terminal no key makes these; somebody has sent them.
-                _ = interrupt.recv() => break Ran::Stopped { signal: SIGINT },
-                _ = terminate.recv() => break Ran::Stopped { signal: SIGTERM },
-                _ = hangup.recv() => break Ran::Stopped { signal: SIGHUP },
-                _ = quit.recv() => break Ran::Stopped { signal: SIGQUIT },
+                signal = signals.recv() => break Ran::Stopped { signal },
             }
         };
         // It ends the sandbox first, and with it the shell, if that still runs.
@@ -319,12 +313,8 @@ impl Library {
     /// Dropping the run ends all of the command's processes, so that is how we stop: signals reach us and
     /// not the command, which has a session of its own. On a terminal of its own the keys reach it.
     async fn run_until_told(&self, command: Command, input: Input, shown: Shown) -> Result<Ran, Failure> {
-        let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        let mut quit = signal(SignalKind::quit()).map_err(no_signals)?;
-        let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
+        let mut signals = Signals::new()?;
+        let mut resized = taken(SignalKind::window_change())?;
         let (mut tee, mut written) = match shown {
             Shown::Json | Shown::Terminal => (None, None),
             Shown::Streams { limit } => {
@@ -371,10 +361,7 @@ impl Library {
                     _ = resized.recv() => if let Some(terminal) = terminal.get() {
                         terminal.resize();
                     },
-                    _ = interrupt.recv() => break Err(Ok(Ran::Stopped { signal: SIGINT })),
-                    _ = terminate.recv() => break Err(Ok(Ran::Stopped { signal: SIGTERM })),
-                    _ = hangup.recv() => break Err(Ok(Ran::Stopped { signal: SIGHUP })),
-                    _ = quit.recv() => break Err(Ok(Ran::Stopped { signal: SIGQUIT })),
+                    signal = signals.recv() => break Err(Ok(Ran::Stopped { signal })),
                 }
             }
         };
@@ -398,10 +385,7 @@ impl Library {
         if written.is_some() {
             tokio::select! {
                 done = written_if_any(&mut written) => if let Err(error) = done { return unwritten(&error) },
-                _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
-                _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
-                _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
-                _ = quit.recv() => return Ok(Ran::Stopped { signal: SIGQUIT }),
+                signal = signals.recv() => return Ok(Ran::Stopped { signal }),
             }
         }
         Ok(Ran::Ended {
@@ -487,11 +471,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
 }
 
-pub(crate) const SIGHUP: u8 = 1;
-pub(crate) const SIGQUIT: u8 = 3;
-pub(crate) const SIGINT: u8 = 2;
 const SIGPIPE: u8 = 13;
-pub(crate) const SIGTERM: u8 = 15;
 
 /// As [`all_written`]; pending for ever if nothing is written.
 async fn written_if_any(written: &mut Option<Written>) -> io::Result<()> {

@@ -16,6 +16,7 @@ use shieling::units::{ByteCount, spoken};
 
 use crate::escape::{self, Escaped};
 use crate::setup;
+use crate::signals::NoSignals;
 
 /// Something is wrong with the request, or Shieling failed: nothing was started.
 pub(crate) const FAILED: u8 = 125;
@@ -32,6 +33,12 @@ const HEADLINE: usize = 160;
 pub(crate) struct Failure {
     what: String,
     lines: Vec<(&'static str, String)>,
+}
+
+impl From<NoSignals> for Failure {
+    fn from(error: NoSignals) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 impl Failure {

@@ -466,6 +466,16 @@ pub struct Outcome {
     pub error: Option<String>,
 }
 
+/// How much of an output is looked at for words that explain a failure, from its end: what made a command fail is told
+/// last.
+pub(crate) const LOOKED_AT: usize = 32 * 1024;
+
+/// The end of an output, in which words that explain a failure are looked for.
+pub(crate) fn end_of(text: &str) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+    text.get(start..).unwrap_or_default()
+}
+
 impl Outcome {
     /// Returns the time that it ran.
     pub fn took(&self) -> Duration {

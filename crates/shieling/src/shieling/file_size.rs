@@ -2,7 +2,7 @@
 //! signal of the program, or in its words.
 
 use crate::environment::{Environment, Strikes};
-use crate::outcome::{LimitHit, LimitedResource, Outcome};
+use crate::outcome::{LimitHit, LimitedResource, Outcome, end_of};
 use crate::units::ByteCount;
 
 /// The signal of a write beyond the limit.
@@ -13,9 +13,6 @@ const DIED: &str = "File size limit exceeded";
 
 /// What programs say that ignore the signal.
 const SAID: [&str; 2] = ["File too large", "EFBIG"];
-
-/// How much of the error output is looked at, from its end.
-const LOOKED_AT: usize = 32 * 1024;
 
 /// Has the environment add what it can tell to an outcome, and adds that the limit on file sizes was met.
 pub(super) fn tell(environment: &dyn Environment, outcome: &mut Outcome, before: &Strikes, largest: Option<ByteCount>) {
@@ -38,8 +35,7 @@ fn was_met(outcome: &Outcome) -> bool {
     let by_signal = outcome.signal == Some(SIGXFSZ) || outcome.exit_code == Some(128 + SIGXFSZ);
     let says = |said: &[&str]| {
         [&outcome.stderr, &outcome.stdout].into_iter().any(|text| {
-            let tail = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
-            let tail = text.get(tail..).unwrap_or_default();
+            let tail = end_of(text);
             said.iter().any(|said| tail.contains(said))
         })
     };

@@ -4,10 +4,7 @@
 //! listen on `0.0.0.0` or `::` at a port at which one listens already, whatever the address of that one. On a single
 //! address, such as `127.0.0.1`, it does. Looks at texts alone, as `no_network` does.
 
-use crate::outcome::{Hint, HintKind, Outcome};
-
-/// How much of each stream is looked at, from its end.
-const LOOKED_AT: usize = 32 * 1024;
+use crate::outcome::{Hint, HintKind, Outcome, end_of};
 
 /// What programs say of an address that cannot be bound, in lower case.
 const SAID: [&str; 3] = ["address already in use", "eaddrinuse", "address in use"];
@@ -31,13 +28,11 @@ pub(super) fn hint(held: &[u16], outcome: &Outcome) -> Option<Hint> {
 /// The port of a line that says that an address is in use. Many programs do not say which: then it is the only one that
 /// is held, if the line has no other.
 fn refused(text: &str, held: &[u16]) -> Option<u16> {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
-    let tail = text.get(start..).unwrap_or_default();
     let says_so = |line: &&str| {
         let lower = line.to_ascii_lowercase();
         SAID.iter().any(|said| lower.contains(said))
     };
-    let line = tail.lines().find(says_so)?;
+    let line = end_of(text).lines().find(says_so)?;
     // A port follows a colon; `Errno 98` is none.
     let of_address = |part: &str| {
         part.split(|sign: char| !sign.is_ascii_digit())

@@ -5,10 +5,7 @@
 use std::path::Path;
 
 use crate::environment::Network;
-use crate::outcome::{Hint, HintKind, Outcome, Status};
-
-/// How much of each stream is looked at, from its end: what made a command fail is told last.
-const LOOKED_AT: usize = 32 * 1024;
+use crate::outcome::{Hint, HintKind, Outcome, Status, end_of};
 
 /// How many of its last lines are looked at where the command says that it succeeded: `npm install 2>&1 | tail`
 /// does, however `npm` ends.
@@ -79,8 +76,7 @@ pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option
 }
 
 fn tells(text: &str, lines: usize, network: Network) -> bool {
-    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
-    let tail = text.get(start..).unwrap_or_default().to_ascii_lowercase();
+    let tail = end_of(text).to_ascii_lowercase();
     tail.lines().rev().take(lines).any(|line| {
         SAID.iter().any(|said| has_words(line, said))
             || WITH_A_HOST.iter().any(|said| line.contains(said)) && names_another_host(line)
@@ -201,7 +197,7 @@ mod tests {
 
     #[test]
     fn only_the_end_of_a_long_output_is_looked_at() {
-        let long = format!("Could not resolve host: x\n{}", "é\n".repeat(LOOKED_AT));
+        let long = format!("Could not resolve host: x\n{}", "é\n".repeat(crate::outcome::LOOKED_AT));
         assert_eq!(hint(Network::None, false, &said(Status::Exited, Some(1), &long)), None);
     }
 }

@@ -1,10 +1,7 @@
 //! Which limits were reached between two looks, as facts for an outcome. Names the option that allows more.
 
 use crate::environment::Strikes;
-use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, LimitedResource, Outcome};
-
-/// How much of the error output is looked at, from its end.
-const LOOKED_AT: usize = 32 * 1024;
+use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, LimitedResource, Outcome, end_of};
 
 /// What programs say where a process or thread was refused them, in lower case; `fork` alone may be a word.
 const REFUSED: [&str; 8] = [
@@ -68,8 +65,7 @@ pub(super) fn hits(outcome: &Outcome, before: &Strikes, now: &Strikes) -> Vec<Li
 /// Whether error output says that a process or thread was refused. The only trace of it where the limit is a
 /// resource limit.
 fn tells(stderr: &str) -> bool {
-    let start = stderr.ceil_char_boundary(stderr.len().saturating_sub(LOOKED_AT));
-    let tail = stderr.get(start..).unwrap_or_default().to_ascii_lowercase();
+    let tail = end_of(stderr).to_ascii_lowercase();
     tail.lines().any(|line| REFUSED.iter().any(|said| line.contains(said)))
 }
 
