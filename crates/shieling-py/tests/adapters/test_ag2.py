@@ -267,6 +267,21 @@ def test_an_allowed_head_grants_nothing_but_itself(place: Path, command: str) ->
 
 
 @pytest.mark.parametrize(
+    "command", ["true", "false", "exit 4", "export A=1", "cd sub && ls", "x=1", "[[ a ]]", "test -f a.txt && ls", "/bin/ls"]
+)
+@pytest.mark.parametrize("filters", [{"allowed": ["git", "ls"]}, {"readonly": True}, {"allowed": []}])
+def test_the_list_names_the_first_command(place: Path, command: str, filters: dict[str, Any]) -> None:
+    assert LocalShellEnvironment(place, **filters).run(command) == f"Command not allowed: {command!r}"
+
+
+@pytest.mark.parametrize("filters", [{"blocked": ["rm"]}, {"ignore": [".env"]}, {"blocked": []}])
+@pytest.mark.parametrize("command", ["", "  "])
+def test_an_empty_text_is_refused_by_a_list_alone(place: Path, command: str, filters: dict[str, Any]) -> None:
+    assert LocalShellEnvironment(place, **filters).run(command) == ""
+    assert LocalShellEnvironment(place, allowed=["ls"]).run(command) == f"Command not allowed: {command!r}"
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "/bin/rm f",
@@ -526,6 +541,22 @@ def test_exec_gives_output_and_exit_code(tmp_path: Path, argv: list[str], result
 def test_exec_of_a_missing_program_gives_127(tmp_path: Path) -> None:
     found = exec_in(tmp_path, ["shieling-no-such-program"])
     assert found.exit_code == 127 and found.output.startswith("Command not found: ")
+
+
+def test_a_syntax_error_is_told_by_the_shell(tmp_path: Path) -> None:
+    for env in (LocalShellEnvironment(tmp_path), LocalShellEnvironment(tmp_path, blocked=[])):
+        answer = env.run("sh -c 'echo ('")
+        assert "yntax error" in answer and answer.endswith("[exit code: 2]")
+    assert exec_in(tmp_path, ["sh", "-c", "echo 'open"]).exit_code == 2
+    answer = LocalShellEnvironment(tmp_path, blocked=["rm"]).run("sh -c 'echo ('")
+    assert answer.startswith("Command not allowed") and "does not parse" in answer
+
+
+@pytest.mark.parametrize("program", ["no-such-program", "/nonexistent/x"])
+def test_what_is_not_found_is_told_whatever_the_bound(tmp_path: Path, program: str) -> None:
+    found = asyncio.run(LocalEnvironment(tmp_path, max_output=4).sandbox.exec([program]))
+    assert found.output == f"Command not found: [Errno 2] No such file or directory: {program!r}"
+    assert found.exit_code == 127
 
 
 def test_exec_gives_124_at_a_timeout(tmp_path: Path) -> None:

@@ -234,6 +234,9 @@ def test_a_runtime_that_is_not_there() -> None:
     tool = DockerShellTool(docker_binary="no-such-runtime-here")
     with pytest.raises(DockerNotAvailableError, match="Failed to start container"):
         asyncio.run(tool.start())
+    stateless = DockerShellTool(docker_binary="no-such-runtime-here", mode="stateless")
+    with pytest.raises(DockerNotAvailableError, match="Failed to start container .*No such file"):
+        asyncio.run(stateless.run("echo x"))
 
 
 def test_a_container_that_does_not_start(runtime: Runtime) -> None:

@@ -376,6 +376,50 @@ def test_powershell_is_refused_where_it_cannot_stay(tmp_path: Path) -> None:
         commands(LocalShellTool(shell="pwsh", workdir=tmp_path), "ls")
 
 
+@pytest.mark.parametrize("mode", ["persistent", "stateless"])
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_no_time_to_run_is_a_timeout(
+    environment: str, tmp_path: Path, mode: str, timeout: float
+) -> None:
+    [result] = commands(tool(environment, tmp_path, mode=mode), "echo hi", timeout=timeout)
+    assert (result.exit_code, result.timed_out) == (124, True)
+
+
+@pytest.mark.parametrize("mode", ["persistent", "stateless"])
+@pytest.mark.parametrize("shell", ["/nonexistent/bash", "/nonexistent/sh", "no-such-shell"])
+def test_a_shell_that_does_not_exist_is_an_error(tmp_path: Path, mode: str, shell: str) -> None:
+    with pytest.raises(FileNotFoundError, match=f"No such file or directory: '{shell}'"):
+        commands(LocalShellTool(mode=mode, shell=shell, workdir=tmp_path), "echo hi")
+
+
+def test_powershell_is_told_to_print_utf8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "pwsh"
+    fake.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    [result] = commands(LocalShellTool(mode="stateless", shell="pwsh -NoProfile"), "Get-Date")
+    assert result.stdout == (
+        "-NoProfile|-Command|$OutputEncoding = [Console]::OutputEncoding = "
+        "[System.Text.UTF8Encoding]::new($false); Get-Date|"
+    )
+
+
+@pytest.mark.parametrize("text", ["echo (", "echo 'open", "sh -c 'echo ('"])
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash"])
+def test_a_syntax_error_is_told_by_the_shell(
+    environment: str, tmp_path: Path, shell: str, text: str
+) -> None:
+    stateless = tool(environment, tmp_path, mode="stateless", shell=shell)
+    [result] = commands(stateless, text)
+    assert result.exit_code == 2
+    assert "yntax error" in result.stderr or "unexpected EOF" in result.stderr
+    ruled = tool(environment, tmp_path, mode="stateless", shell="/bin/sh", shieling={"deny": ["rm"]})
+    with pytest.raises(ShellCommandError, match="it does not parse as bash"):
+        commands(ruled, "sh -c 'echo ('")
+
+
 def test_quotes_and_the_change_of_directory(tmp_path: Path) -> None:
     assert _tool._quote_posix("a'b") == "'a'\\''b'"
     assert _tool._quote_powershell("a'b") == "'a''b'"

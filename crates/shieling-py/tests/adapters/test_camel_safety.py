@@ -47,6 +47,53 @@ def test_no_spelling_of_a_blocked_command_passes(command: str) -> None:
     assert "blocked for safety" in reason
 
 
+@pytest.mark.parametrize(
+    "command", ["bash --command 'rm x'", "zsh --command 'ls; rm x'", "fish --command 'sudo ls'"]
+)
+def test_the_long_option_of_a_shell_is_read_too(command: str) -> None:
+    safe, reason = check_command_safety(command)
+    assert not safe
+    assert "is blocked for safety" in reason
+    assert check_command_safety("bash --command 'ls'") == (True, "")
+
+
+@pytest.mark.parametrize(
+    "command", ["true", "exit 3", "export A=1", "pushd sub", "test -f x", "ls; popd", "ls && set -e"]
+)
+def test_an_allow_list_names_builtins_too(command: str) -> None:
+    name = command.split(";")[-1].split("&&")[-1].split()[0]
+    assert check_command_safety(command, {"ls"}) == (
+        False,
+        f"Command '{name}' is not in the allowed commands list.",
+    )
+    assert check_command_safety(command, {"ls", name}) == (True, "")
+
+
+def test_a_redirection_is_named_as_what_it_is() -> None:
+    safe, reason = check_command_safety("ls > out", {"ls"})
+    assert not safe
+    assert reason.startswith("Command '> out' is not in the allowed commands list. A redirection")
+    assert check_command_safety("[ -f x ]", {"ls"}) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "safe"),
+    [
+        (r'cd "\$(literal)"', True),
+        (r'cd "\`literal\`"', True),
+        (r'cd "\$(literal)/../.."', False),
+        (r'cd "\\$(pwd)"', False),
+        ("cd '$(x)'", False),
+        ("cd $( )", False),
+        ("cd $(<file)", False),
+        (r'bash -c "cd \$(pwd)"', False),
+        (r'eval "cd \$(pwd)"', False),
+    ],
+)
+def test_an_escaped_substitution_is_a_name(command: str, safe: bool, work: str) -> None:
+    assert sanitize_command(command, working_dir=work)[0] is safe
+
+
 @pytest.mark.parametrize("command", OTHERS)
 def test_what_harms_the_host_is_blocked(command: str) -> None:
     safe, reason = check_command_safety(command)

@@ -151,6 +151,29 @@ def test_sessions_are_apart(toolkit: TerminalToolkit) -> None:
     assert "a1" in toolkit.shell_write_to_process("a", "1")
 
 
+def test_what_another_view_has_taken_is_still_the_sessions(
+    toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(toolkit, "_start_output_reader_thread", started.append)
+    toolkit.shell_exec("s", "echo out", block=False)
+    assert started == ["s"]
+    # As an answer to input does, whose own view takes what came with it.
+    taken = toolkit.shell_sessions["s"]["process"].view(wait_for="exit", wait=20)
+    assert taken.outcome.output == "out\n"
+    monkeypatch.undo()
+    toolkit._start_output_reader_thread("s")
+    assert ended(toolkit, "s") == "out\n\n\n--- SESSION TERMINATED ---"
+
+
+def test_writing_to_a_directory_is_the_systems_error(toolkit: TerminalToolkit, tmp_path: Path) -> None:
+    (tmp_path / "work" / "dir").mkdir()
+    path = tmp_path / "work" / "dir"
+    assert toolkit.shell_write_content_to_file("x", "dir") == (
+        f"Error writing to file '{path}': [Errno 21] Is a directory: '{path}'"
+    )
+
+
 def test_answers_about_sessions_that_are_not_there(toolkit: TerminalToolkit) -> None:
     assert toolkit.shell_view("x") == "Error: No session found with ID 'x'."
     assert toolkit.shell_kill_process("x") == "Error: No active session found with ID 'x'."

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from shieling import AsyncShieling, Outcome, Shieling
+    from shieling import AsyncShieling, Outcome, Question, Shieling
 
 __all__ = [
     "NO_LIMIT_SECONDS",
     "Execution",
     "HostVariables",
     "Printed",
+    "approval_options",
     "exit_status",
     "host_variables",
     "kept_bytes",
@@ -41,6 +42,8 @@ NO_LIMIT_SECONDS = 30 * 24 * 3600.0
 _HOME = re.compile(r"\A/(?:\x01|\\u\{1\})home(?=/|\Z)")
 _PATH_LIKE = re.compile(r"""(?<![\w./*?\]])(?:/|~|\.\.(?![\w.]))[^\s"'`;|&(){}<>$=,]*""")
 _MOST_MATCHES = 10_000
+# Options that say what may run.
+_RULES = ("policy", "allow", "deny", "ignore", "readonly", "require_shell_approval", "require_write_approval")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _CREDENTIAL_NAME = re.compile(
     r"(?i)(?:^|_)(?:api_?keys?|access_?keys?|secret_?keys?|private_?keys?|keys?|tokens?|secrets?|pass|passwd|passwords?|"
@@ -78,6 +81,32 @@ def host_variables(which: HostVariables) -> dict[str, str]:
     return found
 
 
+def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options about approval for an adapter whose original asks nobody.
+
+    Where there are rules, what they cannot decide is refused. Without any, a text that cannot be read runs.
+
+    Args:
+        options: The other options of `Shieling`; what they say about approval goes first.
+    """
+    if options.get("approver") is not None:
+        return {"approval": options.get("approval") or "policy"}
+    if options.get("approval") is not None or any(options.get(name) for name in _RULES):
+        return {"acknowledge_unsafe": True, "approval": options.get("approval") or "never"}
+    return {"approval": "policy", "approver": let_unreadable_run}
+
+
+def let_unreadable_run(question: Question) -> bool | None:
+    """Says yes to a command about which there is no other question than that it cannot be read as bash.
+
+    Where there are no rules, it gets past none of them. What PowerShell is given is no bash, and the error in
+    ``sh -c 'echo ('`` is the shell's to tell.
+    """
+    reasons = question.verdict.reasons
+    unreadable = question.kind == "command" and all(reason.rule == "unreadable" for reason in reasons)
+    return True if unreadable and reasons else None
+
+
 class Execution:
     """Opens a `Shieling` when it is first needed, and another one in a process that was forked.
 
@@ -90,12 +119,8 @@ class Execution:
     def __init__(self, environment: str, options: Mapping[str, Any], further: Mapping[str, Any] | None) -> None:
         merged: dict[str, Any] = {**options, **(further or {})}
         merged["environment"] = environment
-        if merged.get("approver") is None and environment == "local":
-            # The originals ask nobody, and where a policy is set, what it cannot decide is refused.
-            merged.setdefault("approval", "never")
-            merged.setdefault("acknowledge_unsafe", True)
-        elif merged.get("approver") is not None:
-            merged.setdefault("approval", "policy")
+        if merged.get("approver") is not None or environment == "local":
+            merged = {**merged, **approval_options(merged)}
         self.environment = environment
         self.options = merged
         self._lock = threading.Lock()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._execution import Execution, paths_in, reached_paths
-from ._filter import DEVICES, check_ignore, hidden, matches_argv
+from ._filter import DEVICES, check_ignore, hidden, matches, matches_argv
 
 if TYPE_CHECKING:
     from shieling import Reason, Verdict
@@ -94,6 +94,8 @@ class Filters:
             verdict = execution.blocking().why(command if argv is None else argv)
         except ShielingError as error:
             return f"Command not allowed: {command!r}\n{error}"
+        if argv is None and not self._names_first(command, verdict):
+            return f"Command not allowed: {command!r}"
         blocking = [reason for reason in verdict.reasons if not self._granted(reason, verdict)]
         if execution.options.get("approver") is not None:
             blocking = [reason for reason in blocking if reason.decision == "deny"]
@@ -119,6 +121,16 @@ class Filters:
                 if hidden(path, workdir, self.ignore or ()) or self._is_other_name(path, workdir):
                     return f"Access denied: {path}"
         return None
+
+    def _names_first(self, command: str, verdict: Verdict) -> bool:
+        """Whether the list names the first command of a text.
+
+        `Shieling` lets builtins that change nothing, such as ``true`` and ``exit``, pass every list, and AG2 does not.
+        """
+        if self.allowed is None or any(matches(entry, command) for entry in self.allowed):
+            return True
+        first = min(verdict.commands, key=lambda seen: seen.span.start, default=None)
+        return first is not None and any(matches_argv(entry, first.argv) for entry in self.allowed)
 
     def _is_other_name(self, path: Path, workdir: Path) -> bool:
         """Whether a path is a hard link to a hidden file of the working directory."""

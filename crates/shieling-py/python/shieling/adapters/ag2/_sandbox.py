@@ -157,7 +157,7 @@ class LocalSandbox(SandboxBase):
             return ExecResult(output=f"{text}\n{timed_out}" if text else timed_out, exit_code=124)
         code = exit_status(outcome)
         missing = f"bash: line 1: {argv[0]}: "
-        if code == 127 and text.startswith(missing):
+        if code == 127 and outcome.stderr.startswith(missing):
             text = f"Command not found: [Errno 2] No such file or directory: {argv[0]!r}"
         return ExecResult(output=text, exit_code=code)
 

@@ -132,6 +132,8 @@ class LocalShellEnvironment(ShellEnvironment):
     def _denial(self, command: str) -> str | None:
         if not self._filters.restricted:
             return None
+        if not command.strip():
+            return None if self._allowed is None else f"Command not allowed: {command!r}"
         denied = self._filters.denial(self._execution, command, self._workdir.resolve())
         if denied is None or denied.startswith("Access denied"):
             return denied

@@ -20,7 +20,7 @@ from typing import Any
 from ... import AsyncShieling
 from .._containers import kill_script
 from ._policy import ShellPolicy
-from ._session import PipedSession, ShellSession, check_cap, open_shieling, run_stateless
+from ._session import PipedSession, ShellSession, check_cap, check_program, open_shieling, run_stateless
 from ._tool import ApprovalMode, ShellToolBase, check_mode
 from ._types import ShellExecutionError, ShellMode, ShellResult
 
@@ -472,6 +472,10 @@ class DockerShellTool(ShellToolBase):
                 max_output_bytes=self._max_output_bytes,
             )
         self._check_mount()
+        try:
+            check_program(self._binary, None)
+        except FileNotFoundError as error:
+            raise DockerNotAvailableError(f"Failed to start container (None): {error}") from error
         name = f"af-shell-{secrets.token_hex(6)}"
         argv = [self._binary, "run", "--rm", "-i", "--name", name]
         argv += _isolation_argv(**self._isolation_options())
@@ -569,7 +573,11 @@ class DockerShellTool(ShellToolBase):
         code, out, error = await _finish(argv, timeout=24 * 3600.0)
         if code != 0:
             raise DockerNotAvailableError(f"Failed to start container ({code}): {error}")
-        logger.info("started container %s (%s)", self._container_name, out[:12].decode())
+        logger.info(
+            "started docker container %s (id=%s)",
+            self._container_name,
+            out.decode("utf-8", errors="replace").strip()[:12],
+        )
 
     async def _container_runs(self) -> bool:
         code, out, _ = await _finish(
@@ -579,15 +587,26 @@ class DockerShellTool(ShellToolBase):
         return code == 0 and out.strip() == b"true"
 
     async def _stop_container(self) -> None:
-        error = ""
-        for seconds in _SECONDS_TO_REMOVE:
-            code, _, error = await _finish(
-                [self._binary, "rm", "-f", self._container_name], seconds
+        first, second = _SECONDS_TO_REMOVE
+        argv = [self._binary, "rm", "-f", self._container_name]
+        code, _, error = await _finish(argv, first)
+        if code == 0:
+            return
+        logger.warning(
+            "docker rm -f %s did not succeed on first attempt (rc=%s, err=%s); retrying",
+            self._container_name,
+            code,
+            error,
+        )
+        code, _, error = await _finish(argv, second)
+        if code != 0:
+            logger.error(
+                "docker rm -f %s failed after retry (rc=%s, err=%s); "
+                "container may be running and require manual cleanup",
+                self._container_name,
+                code,
+                error,
             )
-            if code == 0:
-                return
-            logger.warning("%s rm -f %s failed: %s", self._binary, self._container_name, error)
-        logger.error("container %s may still run: %s", self._container_name, error)
 
     # The sandbox.
 

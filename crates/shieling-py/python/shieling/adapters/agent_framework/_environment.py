@@ -21,7 +21,7 @@ from ._executor_base import ShellExecutor
 from ._types import ShellExecutionError, ShellResult
 
 # A probed name becomes part of a command: nothing but a plain program name may reach it.
-_TOOL_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_TOOL_NAME_PATTERN = re.compile(r"[A-Za-z0-9._-]+")
 
 _POSIX_PROBE = 'echo "VERSION=${BASH_VERSION:-${ZSH_VERSION:-unknown}}"; echo "CWD=$(pwd)"'
 _POWERSHELL_PROBE = (
@@ -149,7 +149,7 @@ class ShellEnvironmentProvider(_framework.ContextProvider):
         return version, cwd
 
     async def _probe_tool_version(self, tool: str) -> str | None:
-        if not _TOOL_NAME.fullmatch(tool):
+        if not _TOOL_NAME_PATTERN.fullmatch(tool):
             return None
         result = await self._run_probe(f"{tool} --version")
         if result is None or result.exit_code != 0:

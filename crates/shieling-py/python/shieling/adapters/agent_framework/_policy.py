@@ -219,7 +219,7 @@ class ShellPolicy:
             try:
                 hit = any(_search(pattern, text) for text in texts)
             except _PatternTimeout:
-                logger.warning("denylist pattern exceeded its time: %s", pattern.pattern)
+                logger.warning("Denylist pattern timed out; denying command: %s", pattern.pattern)
                 reason = f"denylist pattern could not be evaluated in time: {pattern.pattern}"
                 return ShellDecision("deny", reason)
             if hit:
@@ -251,7 +251,9 @@ class ShellPolicy:
                 return True
             return _search(_case_sensitive(pattern), command, full=full)
         except _PatternTimeout:
-            logger.warning("allowlist pattern exceeded its time: %s", pattern.pattern)
+            logger.warning(
+                "Allowlist pattern timed out; not counting it as a match: %s", pattern.pattern
+            )
             return False
 
 

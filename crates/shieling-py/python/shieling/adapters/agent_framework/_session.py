@@ -11,11 +11,13 @@ import asyncio
 import errno
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import AsyncProcess, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
+from .._execution import approval_options
 from ._resolve import is_bash, is_powershell
 from ._truncate import truncate_head_tail, truncate_text_head_tail
 from ._types import ShellCommandError, ShellExecutionError, ShellResult
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 _NOT_RUNNING = "ShellSession is not running; call start() first"
 _NO_LIMIT_SECONDS = 30 * 24 * 3600.0
+# PowerShell of Windows prints in the console's code page otherwise.
+_POWERSHELL_UTF8 = (
+    "$OutputEncoding = [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false); "
+)
 _REFUSED = ("denied", "needs_approval", "rate_limited")
 
 
@@ -50,8 +56,7 @@ def open_shieling(
         "inherit_env": env is None and environment == "local",
         "env": env,
         # Approval is the framework's part: a tool is asked about before it is called.
-        "approval": "never",
-        "acknowledge_unsafe": True,
+        **approval_options(options),
     }
     if environment == "local":
         keywords["allow_home"] = True
@@ -61,6 +66,16 @@ def open_shieling(
 def seconds(timeout: float | None) -> float:
     """Returns a timeout for the package, where `None` means no limit."""
     return _NO_LIMIT_SECONDS if timeout is None else timeout
+
+
+def check_program(program: str, env: Mapping[str, str] | None) -> None:
+    """Raises `FileNotFoundError` if `program` does not exist on this host.
+
+    The package runs an argument vector by a shell, which would report it as exit code 127.
+    """
+    path = (os.environ if env is None else env).get("PATH")
+    if shutil.which(program, path=path) is None and not os.path.exists(program):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
 
 
 def _kept_bytes(cap: int) -> int:
@@ -134,6 +149,8 @@ async def run_stateless(
     number of the signal as its exit code.
     """
     check_cap(max_output_bytes)
+    if is_powershell(argv):
+        command = _POWERSHELL_UTF8 + command
     plain = is_bash(argv) and list(argv[1:]) == ["-c"]
     outcome = await _guarded(
         shieling.run(
@@ -367,7 +384,7 @@ class PipedSession(_Session):
         self._stdout = _Tail(process.stdout, limit)
         self._stderr = _Tail(process.stderr, limit)
         # The sentinels go to copies of the first streams, wherever a command sends its own.
-        await process.write("exec 8>&1 9>&2\n")
+        await _guarded(process.write("exec 8>&1 9>&2\n"))
 
     def _check(self, command: str) -> None:
         super()._check(command)

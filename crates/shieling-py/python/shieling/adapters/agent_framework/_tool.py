@@ -16,6 +16,7 @@ from ._session import (
     PipedSession,
     ShellSession,
     check_cap,
+    check_program,
     open_shieling,
     run_stateless,
     session_class,
@@ -25,8 +26,8 @@ from ._types import (
     ShellExecutionError,
     ShellMode,
     ShellResult,
-    parse_shell_result,
-    shell_result_to_text,
+    _parse_shell_result,
+    _shell_result_to_text,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def make_function(
             return str(error)
         except ShellExecutionError as error:
             return f"The command did not run: {error}"
-        return shell_result_to_text(result)
+        return _shell_result_to_text(result)
 
     _run_shell.__doc__ = description
     return framework.tool(
@@ -107,7 +108,7 @@ def make_function(
         description=description,
         approval_mode=approval_mode,
         kind=_framework.SHELL_KIND,
-        result_parser=parse_shell_result,
+        result_parser=_parse_shell_result,
     )
 
 
@@ -151,6 +152,9 @@ class ShellToolBase:
         _framework.mark_used()
         judge(self._policy, command, self._workdir, self._on_command)
         limit = self._timeout if timeout is None else timeout
+        if limit is not None and limit <= 0:
+            # No time to run is a timeout, and no error of the caller's.
+            return ShellResult("", "", 124, 0, timed_out=True)
         if self._mode == "stateless":
             return await self._run_stateless(command, timeout=limit)
         if self._session is None or self._session_ended():
@@ -280,7 +284,7 @@ class LocalShellTool(ShellToolBase):
             return
         async with self._get_session_lock():
             if self._session is None:
-                self._session = session_class(self._interactive_argv)(
+                session = session_class(self._interactive_argv)(
                     self._interactive_argv,
                     workdir=self._workdir,
                     env=self._env,
@@ -288,6 +292,8 @@ class LocalShellTool(ShellToolBase):
                     environment=self._environment,
                     options=self._options,
                 )
+                self._check_shell(self._interactive_argv)
+                self._session = session
             await self._session.start()
 
     async def close(self) -> None:
@@ -310,6 +316,7 @@ class LocalShellTool(ShellToolBase):
 
     async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
         check_cap(self._max_output_bytes)
+        self._check_shell(self._stateless_argv)
         async with self._get_session_lock():
             if self._shieling is None:
                 self._inherited = dict(os.environ)
@@ -335,6 +342,11 @@ class LocalShellTool(ShellToolBase):
             timeout=timeout,
             max_output_bytes=self._max_output_bytes,
         )
+
+    def _check_shell(self, argv: Sequence[str]) -> None:
+        """Raises `FileNotFoundError` if there is no such shell on this host."""
+        if self._environment == "local":
+            check_program(argv[0], self._env)
 
     def _changed_variables(self) -> dict[str, str | None]:
         """Returns what changed in this process's variables since the environment was opened."""

@@ -7,6 +7,7 @@ background. State comes from the process, never from words that it prints.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import posixpath
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
+from .._execution import approval_options
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -220,8 +222,7 @@ class _Terminal:
                 keywords: dict[str, Any] = {
                     "workspace": self.working_dir,
                     "inherit_env": environment == "local",
-                    "approval": "never",
-                    "acknowledge_unsafe": True,
+                    **approval_options(self._options),
                     "max_output": 256 * 1024,
                     "timeout": _JOB_SECONDS,
                 }
@@ -374,7 +375,8 @@ class _Terminal:
         cursor: int = session["cursor"]
         try:
             while True:
-                view = job.view(wait_for="output", wait=600.0)
+                # By its own cursor: an answer to input has a view of its own, which takes output too.
+                view = job.view(cursor=cursor, wait_for="output", wait=600.0)
                 if view.missed_bytes:
                     self._read_missed(session, view, cursor)
                 cursor = view.cursor
@@ -832,7 +834,11 @@ class _Terminal:
                 with open(path, "w", encoding="utf-8", newline="") as file:
                     file.write(content)
         except FileError as error:
-            return outside if error.code == "outside" else f"Error writing to file '{path}': {error}"
+            if error.code == "outside":
+                return outside
+            code = {"is_directory": errno.EISDIR, "not_a_directory": errno.ENOTDIR}.get(error.code)
+            shown = error if code is None else OSError(code, os.strerror(code), path)
+            return f"Error writing to file '{path}': {shown}"
         except (ShielingError, OSError, ValueError) as error:
             return f"Error writing to file '{path}': {error}"
         return f"Content successfully written to '{path}'."

@@ -57,6 +57,7 @@ _WRITERS = frozenset(
     "chmod chattr mv setfacl shred tee touch truncate unlink".split()
 )
 _COPIERS = frozenset("cp install ln rsync".split())
+_SHELLS = frozenset("ash bash dash fish ksh sh zsh".split())
 # Options by which a program works in another directory.
 _DIRECTORY_OPTIONS = {
     "env": ("-C", "--chdir"),
@@ -65,6 +66,8 @@ _DIRECTORY_OPTIONS = {
 }
 _FUNCTION = re.compile(r"(?:^|[;&|\s])(?:function\s+)?([^\s;&|(){}]+)\s*\(\s*\)\s*\{([^}]*)\}")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+# With an odd number of backslashes in front it is no substitution.
+_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:\$\(|`)")
 _HOME_SHOWN = ("/\\u{1}home", "/\x01home")
 _TEXT_OF_UNREADABLE = "the text cannot be read as a command"
 
@@ -140,7 +143,21 @@ def check_command_safety(
         name = os.path.basename(_program(seen)).lower()
         if name in lower:
             return False, f"Command '{lower[name]}' is blocked for safety."
+    payload = _long_option_payload(verdict)
+    if payload is not None:
+        safe, reason = check_command_safety(payload)
+        if not safe:
+            return False, reason
     return _check_harm(command, verdict, "rm" in listed)
+
+
+def _long_option_payload(verdict: Verdict) -> str | None:
+    """Returns what a shell is given behind `--command`: some shells run it, bash does not."""
+    for seen in verdict.commands:
+        words = list(seen.argv)
+        if os.path.basename(_program(seen)) in _SHELLS and "--command" in words[:-1]:
+            return words[words.index("--command") + 1]
+    return None
 
 
 def _blocked(reason: Reason, listed: list[str]) -> str:
@@ -165,9 +182,24 @@ def _check_allowed(command: str, allowed_commands: set[str]) -> tuple[bool, str]
     if verdict is None:
         return False, f"Command '{command[:80]}' is not in the allowed commands list."
     for reason in verdict.reasons:
-        why = "" if reason.because.startswith("no entry") else f" ({reason.because})"
         shown = reason.object.split()[0] if reason.object.split() else command[:80]
+        if "redirection" in reason.because:
+            return False, (
+                f"Command '> {shown}' is not in the allowed commands list. "
+                "A redirection that writes is not granted by the list; write the file with the file tool."
+            )
+        why = "" if reason.because.startswith("no entry") else f" ({reason.because})"
         return False, f"Command '{shown}' is not in the allowed commands list.{why}"
+    for seen in verdict.commands:
+        # The package lets builtins that change nothing, such as `export` and `pushd`, pass any list.
+        name = os.path.basename(_program(seen))
+        # A `[` is no program's name to the original.
+        listed = name.lower() in names or _program(seen).lower() in names
+        if re.match(r"[A-Za-z_/]", name) and not listed:
+            return False, f"Command '{name}' is not in the allowed commands list."
+    payload = _long_option_payload(verdict)
+    if payload is not None:
+        return _check_allowed(payload, allowed_commands)
     return True, ""
 
 
@@ -263,6 +295,11 @@ def _check_directories(command: str, working_dir: str) -> str | None:
     for seen in changes:
         target = _target(seen)
         if "$(" in target or "`" in target:
+            if len(verdict.commands) == 1 and not _SUBSTITUTION.search(command):
+                # Escaped, so that it is part of a name.
+                if not contains(working_dir, os.path.normpath(os.path.join(working_dir, target))):
+                    return outside
+                continue
             return f"Command substitution is not allowed in '{seen.argv[0]}' paths."
         if not _inside(target, working_dir):
             return outside
