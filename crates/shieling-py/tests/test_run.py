@@ -59,6 +59,30 @@ def test_exceptions_survive_pickling(memory: Shieling) -> None:
     assert pickle.loads(pickle.dumps(failed.value)).outcome == failed.value.outcome
 
 
+def test_objects_say_what_they_are(tmp_path: Path) -> None:
+    with Shieling("local", workspace=tmp_path, **LOCAL) as shieling:
+        assert repr(shieling) == f"<Shieling local {str(tmp_path)!r}>"
+        assert isinstance(shieling.workspace, str)
+        assert repr(shieling.session("build")) == "<Session build>"
+        assert repr(shieling.background("true", id="job")) == "<Job job>"
+        with shieling.start("cat") as process:
+            assert repr(process) == "<Process running>"
+            process.close_stdin()
+            process.wait()
+            assert repr(process) == "<Process ended with 0>"
+    assert repr(shieling) == f"<Shieling local {str(tmp_path)!r}, closed>"
+
+
+@pytest.mark.parametrize("name", ["docker", "", "ssh:/host", None, 3])
+def test_an_environment_that_does_not_exist_is_named(name: Any) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Shieling(name)
+    assert str(raised.value) == (
+        f"there is no environment {name!r}; there are `sandbox`, `local`, `memory`, `container`, "
+        "and `ssh://[USER@]HOST[:PORT][/DIR]`"
+    )
+
+
 def test_words_are_quoted(here: Shieling) -> None:
     words = ["printf", "%s|", "a b", "$HOME", "'", '"', "*", "", "é\n", "-n"]
     assert here.run(words).stdout == "a b|$HOME|'|\"|*||é\n|-n|"

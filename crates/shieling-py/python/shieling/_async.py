@@ -213,7 +213,7 @@ class AsyncShieling:
         >>> asyncio.run(example())
         /work
         """
-        return self._core.workspace
+        return str(self._core.workspace)
 
     @property
     def closed(self) -> bool:
@@ -227,6 +227,10 @@ class AsyncShieling:
         False
         """
         return self._core.closed
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<{type(self).__name__} {self.environment} {self.workspace!r}{state}>"
 
     async def __aenter__(self) -> AsyncShieling:
         return self
@@ -850,6 +854,9 @@ class AsyncSession:
         """
         return self._name
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name}>"
+
     @property
     def cwd(self) -> str:
         """Where it stands.
@@ -1009,6 +1016,9 @@ class AsyncJob:
         build
         """
         return self._id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._id}>"
 
     async def view(
         self,
@@ -1307,6 +1317,10 @@ class AsyncProcess:
         self._native = native
         self.stdout = AsyncStream(native, False)
         self.stderr = AsyncStream(native, True)
+
+    def __repr__(self) -> str:
+        code = self.returncode
+        return f"<{type(self).__name__} {'running' if code is None else f'ended with {code}'}>"
 
     async def __aenter__(self) -> AsyncProcess:
         return self

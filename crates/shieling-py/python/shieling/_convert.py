@@ -205,7 +205,7 @@ def session_cwd(core: _native.Core, name: str, start: Path | None) -> str:
     for found in core.list()["sessions"]:
         if found["session"] == name:
             return str(found["cwd"])
-    return os.path.normpath(os.path.join(core.workspace, start)) if start is not None else core.workspace
+    return os.path.normpath(os.path.join(core.workspace, start)) if start is not None else str(core.workspace)
 
 
 def sessions(core: _native.Core) -> tuple[SessionInfo, ...]:

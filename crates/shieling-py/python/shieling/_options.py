@@ -17,6 +17,8 @@ __all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "open_core", 
 EnvironmentName = Literal["sandbox", "local", "memory", "container"] | str
 """Where commands run: one of these names, or ``ssh://[USER@]HOST[:PORT][/DIR]``."""
 
+_ENVIRONMENTS = ("sandbox", "local", "memory", "container")
+
 Answer = bool | Yes | No | None
 """What an approver answers; ``None``: nobody can."""
 
@@ -233,6 +235,12 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     Raises:
         ConfigurationError: One of them is wrong, or cannot be enforced here.
     """
+    environment = options["environment"]
+    if not isinstance(environment, str) or not (environment in _ENVIRONMENTS or environment.startswith("ssh://")):
+        names = ", ".join(f"`{name}`" for name in _ENVIRONMENTS)
+        raise ConfigurationError(
+            f"there is no environment {environment!r}; there are {names}, and `ssh://[USER@]HOST[:PORT][/DIR]`"
+        )
     try:
         settings = _settings(options)
         given: str | os.PathLike[str] | None = options["workspace"]

@@ -204,7 +204,7 @@ class Shieling:
         ...     print(shieling.workspace)
         /work
         """
-        return self._core.workspace
+        return str(self._core.workspace)
 
     @property
     def closed(self) -> bool:
@@ -215,6 +215,10 @@ class Shieling:
         False
         """
         return self._core.closed
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        return f"<{type(self).__name__} {self.environment} {self.workspace!r}{state}>"
 
     def __enter__(self) -> Shieling:
         return self
@@ -760,6 +764,9 @@ class Session:
         """
         return self._name
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name}>"
+
     @property
     def cwd(self) -> str:
         """Where it stands.
@@ -895,6 +902,9 @@ class Job:
         build
         """
         return self._id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._id}>"
 
     def view(
         self,
@@ -1157,6 +1167,10 @@ class Process:
         self._native = native
         self.stdout = Stream(native, False)
         self.stderr = Stream(native, True)
+
+    def __repr__(self) -> str:
+        code = self.returncode
+        return f"<{type(self).__name__} {'running' if code is None else f'ended with {code}'}>"
 
     def __enter__(self) -> Process:
         return self

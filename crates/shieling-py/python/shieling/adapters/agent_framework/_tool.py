@@ -26,8 +26,8 @@ from ._types import (
     ShellExecutionError,
     ShellMode,
     ShellResult,
-    _parse_shell_result,
-    _shell_result_to_text,
+    parse_shell_result,
+    shell_result_to_text,
 )
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def make_function(
             return str(error)
         except ShellExecutionError as error:
             return f"The command did not run: {error}"
-        return _shell_result_to_text(result)
+        return shell_result_to_text(result)
 
     _run_shell.__doc__ = description
     return framework.tool(
@@ -108,7 +108,7 @@ def make_function(
         description=description,
         approval_mode=approval_mode,
         kind=_framework.SHELL_KIND,
-        result_parser=_parse_shell_result,
+        result_parser=parse_shell_result,
     )
 
 

@@ -75,12 +75,12 @@ class _ShellResultText(str):
         return text
 
 
-def _shell_result_to_text(result: ShellResult) -> str:
+def shell_result_to_text(result: ShellResult) -> str:
     """Returns the text of `result` for the model, with `result` attached."""
     return _ShellResultText(result)
 
 
-def _parse_shell_result(result: Any) -> Any:
+def parse_shell_result(result: Any) -> Any:
     """Returns the content of a tool's return value: text, with the fields of a shell result."""
     if not isinstance(result, _ShellResultText):
         return str(result)
