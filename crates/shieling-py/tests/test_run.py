@@ -73,6 +73,38 @@ def test_objects_say_what_they_are(tmp_path: Path) -> None:
     assert repr(shieling) == f"<Shieling local {str(tmp_path)!r}, closed>"
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"approval": "sometimes"}, "`approval` is 'sometimes', and can be `always`, `policy` or `never`"),
+        ({"network": "wifi"}, "`network` is 'wifi', and can be `none`, `loopback` or `host`"),
+        ({"home": 3}, "`home` is 3, and can be `private` or `persistent`"),
+        ({"pids": "x"}, "`x` is not a number of processes from 1 to 4000000, such as `512`"),
+    ],
+)
+def test_a_wrong_option_is_told_in_the_callers_words(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Shieling("memory", **options)
+    assert str(raised.value) == words
+
+
+@pytest.mark.parametrize("env", [{"A": 1}, {1: "a"}, {"A": b"x"}, [("A", "1")]])
+def test_variables_have_to_be_texts(memory: Shieling, env: Any) -> None:
+    with pytest.raises(ArgumentError, match="^`env` "):
+        memory.run("echo x", env=env)
+
+
+def test_a_content_is_text_or_bytes(memory: Shieling) -> None:
+    memory.write_file("a", bytearray(b"one"))  # type: ignore[arg-type]
+    assert memory.read_bytes("a") == b"one"
+    for content in (3, None, ["x"]):
+        with pytest.raises(ArgumentError, match="^a content is a string or bytes"):
+            memory.write_file("b", content)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="^a content is a string or bytes"):
+        memory.run("cat", stdin=3)  # type: ignore[arg-type]
+    assert not memory.exists("b")
+
+
 @pytest.mark.parametrize("name", ["docker", "", "ssh:/host", None, 3])
 def test_an_environment_that_does_not_exist_is_named(name: Any) -> None:
     with pytest.raises(ConfigurationError) as raised:

@@ -112,10 +112,21 @@ def _own(
 ) -> Own:
     return (
         None if cwd is None else os.fspath(cwd),
-        list(env.items()) if env else [],
+        _variables(env) if env is not None else [],
         None if timeout is None else duration_ms(timeout),
         None if max_output is None else size_bytes(max_output, "max_output"),
     )
+
+
+def _variables(env: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
+    if not isinstance(env, Mapping):
+        raise ArgumentError(f"`env` is a mapping of names to values, and this is {type(env).__name__}")
+    for name, value in env.items():
+        if not isinstance(name, str) or not (value is None or isinstance(value, str)):
+            raise ArgumentError(
+                f"`env` holds {name!r}: {value!r}, and names and values have to be strings; `None` removes a variable"
+            )
+    return list(env.items())
 
 
 def path(value: Path) -> str:
@@ -128,7 +139,12 @@ def path(value: Path) -> str:
 
 def content(value: str | bytes) -> bytes:
     """What is written, as bytes."""
-    return value.encode() if isinstance(value, str) else bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        # Of a number, `bytes` would make so many NULs.
+        raise ArgumentError(f"a content is a string or bytes, and this is {type(value).__name__}")
+    return bytes(value)
 
 
 def run(

@@ -157,6 +157,10 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
+    for name, choices in _CHOICES.items():
+        if options[name] is not None and options[name] not in choices:
+            listed = ", ".join(f"`{choice}`" for choice in choices[:-1])
+            raise ConfigurationError(f"`{name}` is {options[name]!r}, and can be {listed} or `{choices[-1]}`")
     for name in _PLAIN:
         value = options[name]
         if name in _LISTS:
@@ -205,9 +209,21 @@ def _in_keywords(words: str) -> str:
             return f"{name}=True{value or ''}"
         return f"{name}={value.strip()!r}" if value else name
 
+    # The place is one in a text that the caller never sees.
+    words = re.sub(r" at line \d+ column \d+\Z", "", words)
     return re.sub(r"--([a-z][a-z-]*)( [a-z]+(?=[` ]))?", keyword, words)
 
 
+_CHOICES = {
+    "approval": ("always", "policy", "never"),
+    "network": ("none", "loopback", "host"),
+    "changes": ("direct", "commit", "review", "discard"),
+    "home": ("private", "persistent"),
+    "isolation": ("full", "landlock"),
+    "engine": ("auto", "docker", "podman"),
+    "pull": ("auto", "never", "always"),
+    "preset": ("hardened", "plain"),
+}
 _KEYWORDS = {
     "env": "environment",
     "set-env": "env",
