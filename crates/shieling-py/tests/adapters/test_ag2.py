@@ -16,11 +16,17 @@ import pytest
 from confined import need
 
 from shieling.adapters.ag2 import (
+    CodeAdapter,
+    CodeEnvironment,
+    CodeRunResult,
     ExecResult,
+    LanguageRunner,
     LocalEnvironment,
     LocalShellEnvironment,
     LocalShellTool,
     Sandbox,
+    SandboxBase,
+    SandboxCodeTool,
     SandboxFactory,
     SandboxShellTool,
     ShellAdapter,
@@ -809,3 +815,51 @@ def test_in_the_sandbox_the_new_api_works(place: Path) -> None:
         assert (await env.sandbox.exec(["ls", "d"])).output == ""
 
     sandboxed(work, place, environment=need("sandbox"))
+
+
+# Code, for AG2 1.x
+
+
+def test_code_is_the_last_word_of_its_command() -> None:
+    sandbox = Recorder()
+    adapter = CodeAdapter(sandbox, timeout=3)
+    assert isinstance(adapter, CodeEnvironment) and adapter.supported_languages == ("python", "bash")
+    assert asyncio.run(adapter.run("print(1)", "python")) == CodeRunResult(output="ran", exit_code=0)
+    asyncio.run(adapter.run("echo 1", "bash"))
+    assert sandbox.calls == [(["python", "-c", "print(1)"], None, 3), (["bash", "-c", "echo 1"], None, 3)]
+    refused = asyncio.run(adapter.run("1", "javascript"))
+    assert refused.exit_code == 2
+    assert refused.output == "Language 'javascript' is not enabled. Available: ['python', 'bash']"
+
+
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_code_in_a_file_leaves_no_file(tmp_path: Path, environment: str) -> None:
+    runner = LanguageRunner(file_extension="js", file_runner_argv=("cat",))
+    env = LocalEnvironment(tmp_path, environment=need(environment))
+    adapter = CodeAdapter(env, languages=("javascript",), runners={"javascript": runner})
+    result = asyncio.run(adapter.run("let a;\n", "javascript"))
+    assert (result.output, result.exit_code) == ("let a;", 0)
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{}, {"inline_argv": ("x",), "file_extension": "y"}, {"file_extension": "y"}, {"file_runner_argv": ("x",)}],
+)
+def test_a_runner_has_exactly_one_way(words: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="LanguageRunner"):
+        LanguageRunner(**words)
+
+
+def test_a_language_without_a_runner_is_an_error() -> None:
+    with pytest.raises(ValueError, match="No LanguageRunner registered for language 'ruby'"):
+        CodeAdapter(Recorder(), languages=("ruby",))  # type: ignore[arg-type]
+    ready = CodeAdapter(Recorder())
+    assert SandboxCodeTool(ready).environment is ready
+    with pytest.raises(ValueError, match="`runners` only applies"):
+        SandboxCodeTool(ready, runners={})
+
+
+def test_a_sandbox_has_to_say_where_it_works() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        SandboxBase()  # type: ignore[abstract]

@@ -28,9 +28,12 @@ IGNORE = [["**/.env", "*.key", "secrets/**"], [".env"], ["secrets"], ["*.txt"], 
 
 def answer(tool: Any, command: str) -> str:
     """What an agent's model is told when it calls the tool."""
+    return told(tool, command=command)
 
+
+def told(tool: Any, **arguments: str) -> str:
     async def work() -> str:
-        call = ToolCallEvent(name=tool.name, arguments=json.dumps({"command": command}))
+        call = ToolCallEvent(name=tool.name, arguments=json.dumps(arguments))
         config = testing.TrackingConfig(testing.TestConfig(call, "done"))
         await Agent("agent", config=config, tools=[tool]).ask("go")
         results = config.mock.call_args_list[-1].args[0].results
@@ -63,6 +66,17 @@ def test_an_agent_of_1x_calls_the_sandbox_tool(tmp_path: Path, environment: str)
     env = ours.LocalEnvironment(tmp_path, environment=need(environment))
     assert answer(ours.SandboxShellTool(env), "echo hello | tr a-z A-Z") == "HELLO"
     assert answer(ours.SandboxShellTool(env, allowed=["git"]), "git -c alias.x='!echo pwn' x").startswith("Command not")
+
+
+@pytest.mark.skipif(not NEW, reason="AG2 1.x is not installed")
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_an_agent_of_1x_runs_code(tmp_path: Path, environment: str) -> None:
+    from ag2.tools import SandboxCodeTool
+
+    env = ours.LocalEnvironment(tmp_path, environment=need(environment))
+    tool = ours.SandboxCodeTool(env)
+    assert told(tool, code="echo $((6 * 7)); exit 3", language="bash") == "42\n[exit code: 3]"
+    assert asyncio.run(tool.schemas(None)) == asyncio.run(SandboxCodeTool(env).schemas(None))
 
 
 @pytest.mark.skipif(not NEW, reason="AG2 1.x is not installed")

@@ -1,7 +1,8 @@
 """AG2's shell tools over Shieling, under AG2's names.
 
 For AG2 0.12 (``autogen.beta``): `LocalShellEnvironment` and `LocalShellTool`. For AG2 1.x (``ag2``): `LocalEnvironment`,
-`LocalSandbox`, `ShellAdapter` and `SandboxShellTool`. AG2 itself is needed only to give a tool to an agent.
+`LocalSandbox`, `ShellAdapter`, `SandboxShellTool`, `CodeAdapter` and `SandboxCodeTool`. AG2 itself is needed only to give a
+tool to an agent.
 
 >>> from shieling.adapters.ag2 import LocalShellEnvironment
 >>> env = LocalShellEnvironment(blocked=["rm"])
@@ -11,6 +12,7 @@ For AG2 0.12 (``autogen.beta``): `LocalShellEnvironment` and `LocalShellTool`. F
 "Command not allowed: 'env rm -rf x'"
 """
 
+from ._code import DEFAULT_RUNNERS, CodeAdapter, LanguageRunner, SandboxCodeTool
 from ._filter import (
     READONLY_COMMANDS,
     SANDBOX_READONLY_COMMANDS,
@@ -20,20 +22,37 @@ from ._filter import (
     matches_argv,
     split_command,
 )
-from ._framework import ExecResult, Sandbox, SandboxBase, SandboxFactory, SingletonFactory, WorkdirAware
+from ._framework import (
+    CodeEnvironment,
+    CodeLanguage,
+    CodeRunResult,
+    ExecResult,
+    Sandbox,
+    SandboxBase,
+    SandboxFactory,
+    SingletonFactory,
+    WorkdirAware,
+)
 from ._sandbox import LocalEnvironment, LocalSandbox, SandboxShellTool, ShellAdapter
 from ._shell import LocalShellEnvironment, LocalShellTool, ShellEnvironment
 
 __all__ = [
+    "DEFAULT_RUNNERS",
     "READONLY_COMMANDS",
     "SANDBOX_READONLY_COMMANDS",
+    "CodeAdapter",
+    "CodeEnvironment",
+    "CodeLanguage",
+    "CodeRunResult",
     "ExecResult",
+    "LanguageRunner",
     "LocalEnvironment",
     "LocalSandbox",
     "LocalShellEnvironment",
     "LocalShellTool",
     "Sandbox",
     "SandboxBase",
+    "SandboxCodeTool",
     "SandboxFactory",
     "SandboxShellTool",
     "ShellAdapter",

@@ -2,13 +2,17 @@
 
 # AG2 reads the annotations of the functions in here, so they are no strings.
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 __all__ = [
+    "CodeEnvironment",
+    "CodeLanguage",
+    "CodeRunResult",
     "ExecResult",
     "Sandbox",
     "SandboxBase",
@@ -17,6 +21,7 @@ __all__ = [
     "SingletonFactory",
     "Tool",
     "WorkdirAware",
+    "code_tool",
     "context_tool",
     "function_tool",
 ]
@@ -44,6 +49,33 @@ class ExecResult:
     exit_code: int
 
 
+CodeLanguage = Literal["python", "bash", "javascript", "typescript"]
+"""The languages that AG2 knows."""
+
+
+@dataclass(slots=True)
+class CodeRunResult:
+    """What became of one piece of code.
+
+    Attributes:
+        output: Trimmed standard output and error.
+        exit_code: 2 for a language that is not accepted.
+    """
+
+    output: str
+    exit_code: int
+
+
+@runtime_checkable
+class CodeEnvironment(Protocol):
+    """Where code runs."""
+
+    @property
+    def supported_languages(self) -> tuple[CodeLanguage, ...]: ...
+
+    async def run(self, code: str, language: CodeLanguage, *, context: Any = None) -> CodeRunResult: ...
+
+
 @runtime_checkable
 class Sandbox(Protocol):
     """A place that runs an argv in a working directory."""
@@ -69,21 +101,21 @@ class Sandbox(Protocol):
     async def aclose(self) -> None: ...
 
 
-class SandboxBase:
+class SandboxBase(ABC):
     """A `Sandbox` whose optional methods are there already."""
 
     @property
-    def workdir(self) -> PurePosixPath:
-        raise NotImplementedError
+    @abstractmethod
+    def workdir(self) -> PurePosixPath: ...
 
     @property
-    def host_workdir(self) -> Path | None:
-        raise NotImplementedError
+    @abstractmethod
+    def host_workdir(self) -> Path | None: ...
 
+    @abstractmethod
     async def exec(
         self, argv: list[str], *, env: dict[str, str] | None = None, timeout: float | None = None
-    ) -> ExecResult:
-        raise NotImplementedError
+    ) -> ExecResult: ...
 
     async def put_file(self, path: PurePosixPath, content: bytes) -> None:
         raise NotImplementedError(
@@ -151,6 +183,7 @@ if not TYPE_CHECKING:
         except ImportError:
             pass
     try:
+        from ag2.tools.code.environment.base import CodeEnvironment, CodeRunResult
         from ag2.tools.sandbox.base import ExecResult, Sandbox, SandboxBase
         from ag2.tools.sandbox.factory import SandboxFactory, SingletonFactory, WorkdirAware
     except ImportError:
@@ -203,3 +236,14 @@ def context_tool(
         return await run(command, ctx)
 
     return function_tool(run_shell_command, name, description, middleware)
+
+
+def code_tool(
+    run: Callable[[str, str, Any], Awaitable[str]], name: str, description: str, middleware: Iterable[Any]
+) -> Any:
+    """A tool of AG2 that calls `run` with code, its language and the context of the agent's run."""
+
+    async def run_code(code: str, language: CodeLanguage, ctx: Context) -> str:
+        return await run(code, language, ctx)
+
+    return function_tool(run_code, name, description, middleware)
