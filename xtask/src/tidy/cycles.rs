@@ -27,12 +27,8 @@ const KNOWN: &[&[&str]] = &[
     ],
     &[
         "crates/shieling-jail/src/inside.rs",
-        "crates/shieling-jail/src/keeper.rs",
+        "crates/shieling-jail/src/monitor.rs",
         "crates/shieling-jail/src/zygote.rs",
-    ],
-    &[
-        "crates/shieling-jail/src/parts.rs",
-        "crates/shieling-jail/src/supervisor.rs",
     ],
     &[
         "crates/shieling-jail/src/view/cover.rs",

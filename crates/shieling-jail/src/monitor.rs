@@ -1,6 +1,6 @@
 //! What happens outside of the jail: its namespaces, the limits that need the host's view, its end.
 //!
-//! A keeper waits for one order, makes one jail of it, dies with the host and takes the jail with it;
+//! A monitor waits for one order, makes one jail of it, dies with the host and takes the jail with it;
 //! and it goes only once the jail's last process has.
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -12,11 +12,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use shieling_jail::message::{self, Answer, JAIL, LIKELY, Layer};
 use shieling_jail::plan::{Isolation, Network, Plan};
 
+use crate::init::Over;
 use crate::inside::{self, Identity, Outside};
 use crate::limits::{self, Enforcement};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
-use crate::server::Over;
 use crate::socket::{self, read_whole};
 use crate::sys::{self, Copied};
 use crate::view;
@@ -39,7 +39,7 @@ pub(crate) struct Order {
 }
 
 /// Pid 1 of a jail: in namespaces of its own, waiting to be told what to make of them.
-struct Server {
+struct Init {
     number: Pid,
     pinned: OwnedFd,
     /// The way to it.
@@ -81,7 +81,7 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: 
         // If it cannot be made now, the order will say why.
         false => {
             let outside: Vec<&OwnedFd> = [&orders, &host].into_iter().chain(&taken).collect();
-            Server::make(true, &outside, None).ok()
+            Init::make(true, &outside, None).ok()
         }
     };
     let mut ready = warm.then(make).flatten();
@@ -167,7 +167,7 @@ pub(crate) fn read(plan: &OwnedFd) -> Step<Plan> {
     Ok(plan)
 }
 
-fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
+fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step {
     if plan.isolation == Isolation::Full {
         return jail(plan, order, host, ready);
     }
@@ -186,9 +186,9 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 }
 
 /// Makes the jail, and waits for its end or the host's.
-fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
+fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step {
     let prepare = || limits::prepare(&plan.limits, plan.isolation);
-    let (server, prepared) = match ready {
+    let (init, prepared) = match ready {
         Some(ready) if plan.network != Network::Host => (ready, None),
         other => {
             if let Some(unfit) = other {
@@ -196,8 +196,8 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
             }
             let prepared = limits::at_birth().then(prepare).transpose()?;
             let group = prepared.as_ref().and_then(Enforcement::birthplace);
-            match Server::make(plan.network != Network::Host, &[host], group.as_ref()) {
-                Ok(server) => (server, prepared),
+            match Init::make(plan.network != Network::Host, &[host], group.as_ref()) {
+                Ok(init) => (init, prepared),
                 Err(refusal) => {
                     prepared.into_iter().for_each(Enforcement::remove);
                     return Err(refusal);
@@ -206,30 +206,30 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         }
     };
     // It builds its view while the limits are made.
-    let handed = own::mounts(&plan.foreign).and_then(|foreign| server.begin(&order, &foreign));
+    let handed = own::mounts(&plan.foreign).and_then(|foreign| init.begin(&order, &foreign));
     if let Err(refusal) = handed {
-        server.end();
+        init.end();
         prepared.into_iter().for_each(Enforcement::remove);
         return Err(refusal);
     }
     let begun = prepared.map_or_else(prepare, Ok).map(|limits| {
-        let held = server.limit(&limits);
+        let held = init.limit(&limits);
         (limits, held)
     });
     match begun {
         Err(refusal) => {
-            server.end();
+            init.end();
             Err(refusal)
         }
         Ok((limits, Err(refusal))) => {
-            server.end();
+            init.end();
             limits.remove();
             Err(refusal)
         }
         Ok((limits, Ok(()))) => {
             let Order { control, updates, plan } = order;
             drop(plan);
-            let over = server.wait(host, &control);
+            let over = init.wait(host, &control);
             // What follows is nobody's to wait for.
             let _ = socket::send(&updates, message::GONE, &[]);
             if over == Over::LastJob {
@@ -246,10 +246,10 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
     }
 }
 
-impl Server {
+impl Init {
     /// In new namespaces: all of them, but a network only if it is to be its own. That of control groups pid 1 makes
     /// itself, since what it sees begins with the groups that it is in then.
-    /// `outside` is what the keeper has open and it shall not; `group` is where it is cloned into.
+    /// `outside` is what the monitor has open and it shall not; `group` is where it is cloned into.
     fn make(own_network: bool, outside: &[&OwnedFd], group: Option<&OwnedFd>) -> Step<Self> {
         let start = || "starting".to_owned();
         let (told, hears) = socket::pair().or_refuse(Layer::Start, start)?;
@@ -301,7 +301,7 @@ impl Server {
         }
         let entrances: Vec<_> = limits.entrances().collect();
         let outside = Outside {
-            keeper: rustix::process::getpid().as_raw_pid(),
+            monitor: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
             entrances: entrances.len(),
             apart: limits.apart().count(),
@@ -337,7 +337,7 @@ impl Server {
         let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
     }
 
-    /// Kills it, if it has not ended. Its end is reported only once every other process in it is gone.
+    /// OomCounter it, if it has not ended. Its end is reported only once every other process in it is gone.
     fn end(self) -> Over {
         self.kill();
         loop {
