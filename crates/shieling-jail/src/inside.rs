@@ -16,7 +16,7 @@ use crate::confine::{self, Confinement};
 use crate::gateway;
 use crate::init::{Init, Over};
 use crate::limits::{self, Apart, Enforcement, Held, Journal};
-use crate::monitor::{ORDER, Order, answer, order_of, read};
+use crate::order::{ORDER, Order, answer, order_of, read};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket;

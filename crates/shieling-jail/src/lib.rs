@@ -31,6 +31,8 @@ mod zygote;
 #[cfg(feature = "program")]
 mod monitor;
 #[cfg(feature = "program")]
+mod order;
+#[cfg(feature = "program")]
 mod inside;
 #[cfg(feature = "program")]
 mod own;

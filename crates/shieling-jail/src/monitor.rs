@@ -15,31 +15,17 @@ use shieling_jail::plan::{Isolation, Network, Plan};
 use crate::init::Over;
 use crate::inside::{self, Identity, Outside};
 use crate::limits::{self, Enforcement};
+use crate::order::{COLD, LATER, Order, WARM, answer, order_of, read};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
-use crate::socket::{self, read_whole};
+use crate::socket;
 use crate::sys::{self, Copied};
-use crate::view;
-use crate::zygote::{COLD, LATER, WARM};
-
-/// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
-const LONGEST_PLAN: usize = 16 * 1024 * 1024;
 
 /// How long pid 1 may take to go once there is nobody who gives orders any more.
 const LEAVING: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// What comes with an order.
-pub(crate) struct Order {
-    /// The jail's way to the host: one answer, then orders to start commands.
-    pub(crate) control: OwnedFd,
-    /// Orders to hide and protect more.
-    pub(crate) updates: OwnedFd,
-    /// The encoded plan.
-    pub(crate) plan: OwnedFd,
-}
-
 /// Pid 1 of a jail: in namespaces of its own, waiting to be told what to make of them.
-struct Init {
+struct InitHandle {
     number: Pid,
     pinned: OwnedFd,
     /// The way to it.
@@ -81,7 +67,7 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: 
         // If it cannot be made now, the order will say why.
         false => {
             let outside: Vec<&OwnedFd> = [&orders, &host].into_iter().chain(&taken).collect();
-            Init::make(true, &outside, None).ok()
+            InitHandle::make(true, &outside, None).ok()
         }
     };
     let mut ready = warm.then(make).flatten();
@@ -113,13 +99,6 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: 
     }
 }
 
-/// Tells the host what came of its plan, and gives it what goes with that.
-pub(crate) fn answer(control: &OwnedFd, answer: &Answer, given: &[OwnedFd]) {
-    let given: Vec<_> = given.iter().map(OwnedFd::as_fd).collect();
-    // If the host is gone, nobody needs to know.
-    let _ = socket::send(control, &message::encode(answer), &given);
-}
-
 /// What comes over the orders socket.
 enum Heard {
     Order(Order),
@@ -148,26 +127,7 @@ fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Heard> {
     }
 }
 
-/// How many descriptors an order has.
-pub(crate) const ORDER: usize = 3;
-
-/// An order from its descriptors.
-pub(crate) fn order_of(fds: Vec<OwnedFd>) -> Option<Order> {
-    let [control, updates, plan] = <[OwnedFd; ORDER]>::try_from(fds).ok()?;
-    Some(Order { control, updates, plan })
-}
-
-/// A plan from its file.
-pub(crate) fn read(plan: &OwnedFd) -> Step<Plan> {
-    let bytes = read_whole(plan, LONGEST_PLAN).or_refuse(Layer::Start, || "reading the plan".to_owned())?;
-    let Some(plan) = message::decode::<Plan>(&bytes) else {
-        return refuse(Layer::Start, "the plan is not one of this version's");
-    };
-    view::check(&plan.view)?;
-    Ok(plan)
-}
-
-fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step {
+fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<InitHandle>) -> Step {
     if plan.isolation == Isolation::Full {
         return jail(plan, order, host, ready);
     }
@@ -186,7 +146,7 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step 
 }
 
 /// Makes the jail, and waits for its end or the host's.
-fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step {
+fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<InitHandle>) -> Step {
     let prepare = || limits::prepare(&plan.limits, plan.isolation);
     let (init, prepared) = match ready {
         Some(ready) if plan.network != Network::Host => (ready, None),
@@ -196,7 +156,7 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step 
             }
             let prepared = limits::at_birth().then(prepare).transpose()?;
             let group = prepared.as_ref().and_then(Enforcement::birthplace);
-            match Init::make(plan.network != Network::Host, &[host], group.as_ref()) {
+            match InitHandle::make(plan.network != Network::Host, &[host], group.as_ref()) {
                 Ok(init) => (init, prepared),
                 Err(refusal) => {
                     prepared.into_iter().for_each(Enforcement::remove);
@@ -246,7 +206,7 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Init>) -> Step 
     }
 }
 
-impl Init {
+impl InitHandle {
     /// In new namespaces: all of them, but a network only if it is to be its own. That of control groups pid 1 makes
     /// itself, since what it sees begins with the groups that it is in then.
     /// `outside` is what the monitor has open and it shall not; `group` is where it is cloned into.

@@ -15,15 +15,8 @@ use rustix::process::PidfdFlags;
 use shieling_jail::ORDERS;
 
 use crate::monitor;
+use crate::order::{LATER, WARM};
 use crate::sys::{self, Copied};
-
-/// What a monitor says when it has taken an order: whether the next one shall make namespaces while it
-/// waits, since that is what its host asks for.
-pub(crate) const WARM: u8 = b'w';
-/// That it shall not.
-pub(crate) const COLD: u8 = b'c';
-/// That there shall be none before the next order.
-pub(crate) const LATER: u8 = b'l';
 
 /// Runs the zygote and, in copies of it, the monitors. Nothing if it was started without its descriptor.
 pub(crate) fn run() -> Option<()> {
