@@ -83,6 +83,11 @@ impl Process {
     fn returncode(&self) -> PyResult<Option<i32>> {
         Ok(self.started()?.returncode())
     }
+
+    #[getter]
+    fn signal(&self) -> PyResult<Option<i32>> {
+        Ok(self.started()?.signal())
+    }
 }
 
 impl Drop for Process {

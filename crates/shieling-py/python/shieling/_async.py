@@ -1344,6 +1344,20 @@ class AsyncProcess:
         """
         return convert.returncode(self._native)
 
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended its main process; ``None`` while it runs, and where none did.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("kill -9 $$") as process:
+        ...         outcome = await process.wait()
+        ...         print(process.signal)
+        >>> asyncio.run(example())
+        9
+        """
+        return convert.signal(self._native)
+
     async def write(self, data: str | bytes) -> None:
         """Write to its standard input, and wait until all of it is in the pipe.
 

@@ -316,6 +316,10 @@ def returncode(native: _native.Process) -> int | None:
     return native.returncode
 
 
+def signal(native: _native.Process) -> int | None:
+    return native.signal
+
+
 def received(data: bytes) -> bytes:
     return data
 

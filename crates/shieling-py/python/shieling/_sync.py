@@ -1191,6 +1191,17 @@ class Process:
         """
         return convert.returncode(self._native)
 
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended its main process; ``None`` while it runs, and where none did.
+
+        >>> with Shieling("sandbox") as shieling, shieling.start("kill -9 $$") as process:
+        ...     outcome = process.wait()
+        ...     print(process.signal)
+        9
+        """
+        return convert.signal(self._native)
+
     def write(self, data: str | bytes) -> None:
         """Write to its standard input, and wait until all of it is in the pipe.
 

@@ -308,6 +308,18 @@ def test_a_process_is_talked_to(env: LocalEnvironment) -> None:
     run(work())
 
 
+@pytest.mark.parametrize(
+    ("command", "code"), [("kill -9 $$", -9), ("kill -15 $$", -15), ("exit 137", 137), ("sh -c 'kill -9 $$'; exit $?", 137)]
+)
+def test_a_signal_is_no_exit_code_above_128(env: LocalEnvironment, command: str, code: int) -> None:
+    async def work() -> None:
+        async with await env.create_process(command) as process:
+            assert await process.wait(timeout=20) == code
+            assert process.returncode == code
+
+    run(work())
+
+
 def test_output_can_be_read_after_the_end(env: LocalEnvironment) -> None:
     async def work() -> None:
         process = await env.create_process("echo out; echo err >&2; exit 3")

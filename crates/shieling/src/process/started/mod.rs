@@ -253,6 +253,17 @@ impl Started {
         })
     }
 
+    /// Returns the number of the signal that ended the main process, if one has.
+    ///
+    /// Known when [`Self::returncode`] is, which does not tell signal N from the exit code 128+N.
+    pub fn signal(&self) -> Option<i32> {
+        self.main.borrow().and_then(|end| match end {
+            MainEnd::Exited(_) => None,
+            MainEnd::Signalled(signal) => Some(signal),
+            MainEnd::OutOfMemory => Some(KILLED - 128),
+        })
+    }
+
     async fn receive(&self, stream: Stream, patience: Duration) -> Received {
         let next = async {
             loop {

@@ -88,7 +88,8 @@ class LocalEnvironmentProcess(ExecutionProcess):
         """The exit code, minus the signal's number if one ended it; ``None`` while it runs."""
         if self._killed is not None:
             return self._killed
-        return self._proc.returncode
+        signal = self._proc.signal
+        return self._proc.returncode if signal is None else -signal
 
     async def wait(self, timeout: float | None = None) -> int:
         """Wait for the end. Output that was not read can be read afterwards."""
