@@ -24,6 +24,8 @@ async fn exit_codes_and_signals_are_told_twice_alike() {
             let outcome = started.wait().await;
             assert_eq!((outcome.status, outcome.exit_code), (status, Some(code)), "{text}");
             assert_eq!(started.returncode(), Some(code), "{text}");
+            let signal = (status == Status::Signalled).then_some(code - 128);
+            assert_eq!((started.signal(), outcome.signal), (signal, signal), "{text}");
             assert_eq!(started.wait().await, outcome, "waiting again gives the same");
         }
     })
