@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from environments import environment, sandbox  # noqa: F401
 
+from shieling import View
 from shieling.adapters import camel
 from shieling.adapters.camel import TerminalToolkit, _output, terminal_toolkit, utils
 
@@ -466,6 +467,29 @@ def test_output_that_comes_faster_than_it_is_read_is_in_the_log(
     log = Path(toolkit.log_dir, "session_s.log")
     until(lambda: log.read_text().endswith("\n200000\n"))
     assert log.read_text().endswith("".join(f"{number}\n" for number in range(1, 200_001)))
+
+
+def test_output_is_found_in_the_moment_in_which_a_session_ends(
+    toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read, read_missed = TerminalToolkit._read_session, TerminalToolkit._read_missed
+    missed: list[int] = []
+
+    def late(self: TerminalToolkit, session: dict[str, Any]) -> None:
+        session["process"].wait(60)
+        read(self, session)
+
+    def unnamed(self: TerminalToolkit, session: dict[str, Any], view: View, cursor: int) -> None:
+        missed.append(view.missed_bytes)
+        data = view.to_dict()
+        data["outcome"]["output_id"] = None
+        read_missed(self, session, View.from_dict(data), cursor)
+
+    monkeypatch.setattr(TerminalToolkit, "_read_session", late)
+    monkeypatch.setattr(TerminalToolkit, "_read_missed", unnamed)
+    toolkit.shell_exec("s", "seq 1 200000", block=False)
+    assert ended(toolkit, "s").startswith("1\n2\n")
+    assert missed and missed[0] > 0
 
 
 def test_c10_an_answer_and_the_memory_are_bounded(toolkit: TerminalToolkit) -> None:

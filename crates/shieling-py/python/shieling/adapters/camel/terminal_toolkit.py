@@ -395,10 +395,13 @@ class _Terminal:
     def _read_missed(self, session: dict[str, Any], view: View, cursor: int) -> None:
         """Reads from the store what was printed faster than the views came."""
         end = cursor + view.missed_bytes
-        while cursor < end and view.outcome.output_id is not None:
-            page = self._open().output(
-                view.outcome.output_id, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES)
-            )
+        whole = view.outcome.output_id
+        if whole is None:
+            # It has none for the moment in which the job ends.
+            job: Job = session["process"]
+            whole = job.view(cursor=view.cursor, wait_for="exit", wait=1.0).outcome.output_id
+        while cursor < end and whole is not None:
+            page = self._open().output(whole, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES))
             if not page.data:
                 break
             cursor += len(page.data)
