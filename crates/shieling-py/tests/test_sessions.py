@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from conftest import Mark, until
 
-from shieling import ArgumentError, DeniedError, InputClosedError, JobError, Shieling
+from shieling import ArgumentError, DeniedError, InputClosedError, JobError, Shieling, View
+
+
+def test_a_view_is_a_value(here: Shieling) -> None:
+    job = here.background("echo out; cat", tty=True)
+    view = job.view(wait_for="quiet", wait=20, screen=True)
+    assert view.screen is not None and "out" in view.screen.text
+    assert View.from_dict(view.to_dict()) == view
+    job.kill()
 
 
 def test_a_session_keeps_its_state(here: Shieling, tmp_path: Path) -> None:

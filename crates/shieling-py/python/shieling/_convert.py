@@ -33,7 +33,6 @@ from ._records import (
     OutputPage,
     Patched,
     PatchedFile,
-    Screen,
     SessionInfo,
     Verdict,
     View,
@@ -350,11 +349,7 @@ def output_page(data: tuple[bytes, int | None]) -> OutputPage:
 
 
 def viewed(data: Any) -> View:
-    screen = data["screen"]
-    if screen is not None:
-        cursor = screen["cursor"]
-        screen = Screen.from_dict({**screen, "cursor": None if cursor is None else tuple(cursor)})
-    return View(Outcome.from_dict(data["outcome"]), data["cursor"], data["missed_bytes"], data["command"], screen)
+    return View.from_dict(data)
 
 
 def waited_for(data: tuple[bool, Any]) -> tuple[bool, View]:

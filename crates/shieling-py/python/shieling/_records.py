@@ -716,6 +716,8 @@ class Screen(_Record):
     alternate: bool
     title: str
 
+    _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {"cursor": tuple}
+
 
 @_record
 class View(_Record):
@@ -734,6 +736,8 @@ class View(_Record):
     missed_bytes: int
     command: str
     screen: Screen | None
+
+    _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {"outcome": Outcome.from_dict, "screen": Screen.from_dict}
 
 
 @_record
