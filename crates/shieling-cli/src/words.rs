@@ -297,15 +297,7 @@ fn network(lines: &mut Lines, network: &NetworkSummary) {
 
 fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>) {
     for held in held {
-        let path = escape::line(&held.path.to_string_lossy());
-        lines.add(
-            "held",
-            format!(
-                "`{path}`: {}; {}",
-                escape::line(&held.because),
-                escape::line(&held.instead)
-            ),
-        );
+        lines.add("held", escape::line(&held.text()));
     }
 }
 

@@ -33,6 +33,8 @@ pub struct HeldBack {
     pub instead: String,
     /// When a watcher has to act.
     pub act: Act,
+    /// The same file without what is held back, where a tool needs the rest of it to go on or to clean up.
+    pub rest: Option<Vec<u8>>,
 }
 
 impl HeldBack {
@@ -43,6 +45,7 @@ impl HeldBack {
             because: format!("what it depends on cannot be read: {error}"),
             instead: "make it readable, or have a person accept it".to_owned(),
             act: Act::AtOnce,
+            rest: None,
         }
     }
 }

@@ -140,6 +140,7 @@ fn held(rule: &'static str, because: String, instead: &str) -> HeldBack {
         because,
         instead: instead.to_owned(),
         act: Act::AtOnce,
+        rest: None,
     }
 }
 
@@ -574,14 +575,17 @@ impl<'a> Gate<'a> {
                 "use `git remote add`",
             )),
             Role::Todo => {
-                let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
-                text.lines().find(runs).map(|line| {
+                let runs = |line: &str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+                text.lines().find(|line| runs(line)).map(|line| {
                     let mut held = held(
                         "git.rebase",
                         format!("`{path}` has `git rebase --continue` run `{}`", shown(line.as_bytes())),
-                        "finish the rebase, or `git rebase --abort`",
+                        "run the command by hand, then `git rebase --continue`, or give up with `git rebase --abort`",
                     );
                     held.act = Act::BeforeOutcome;
+                    let lines = content.split_inclusive(|byte| *byte == b'\n');
+                    let rest = lines.filter(|line| !runs(&String::from_utf8_lossy(line)));
+                    held.rest = Some(rest.flatten().copied().collect());
                     held
                 })
             }

@@ -1,4 +1,4 @@
-//! How the server makes its jail around itself, says what holds, and begins to serve.
+//! How init makes its jail around itself, says what holds, and begins to serve.
 
 use std::fmt::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,21 +14,21 @@ use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
 use crate::confine::{self, Confinement};
 use crate::gateway;
-use crate::keeper::{ORDER, Order, answer, order_of, read};
+use crate::init::{Init, Over};
 use crate::limits::{self, Apart, Enforcement, Held, Journal};
+use crate::order::{ORDER, Order, answer, order_of, read};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
-use crate::server::{Over, Server};
 use crate::socket;
 use crate::sys::{self, Copied};
 use crate::temporary::Temporary;
 use crate::view::View;
 
-/// What the server has to know of what the keeper did outside.
+/// What init has to know of what the monitor did outside.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Outside {
-    /// The keeper's number on the host.
-    pub(crate) keeper: i32,
+    /// The monitor's number on the host.
+    pub(crate) monitor: i32,
     /// The limits.
     pub(crate) held: Held,
     /// How many of the descriptors that come with this are for [`limits::enter`].
@@ -54,10 +54,10 @@ impl Identity {
 }
 
 /// Pid 1 of a jail: becomes the user that it was, waits for its order, builds, answers and serves. Gives how it ended.
-pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) -> Over {
+pub(crate) fn in_namespaces(monitor: &OwnedFd, identity: &Identity) -> Over {
     let made = become_user(identity);
-    // Nothing comes any more once the keeper has gone, or needs this jail no more.
-    let Ok(Some((_, mut fds))) = socket::receive(keeper, RecvFlags::empty()) else {
+    // Nothing comes any more once the monitor has gone, or needs this jail no more.
+    let Ok(Some((_, mut fds))) = socket::receive(monitor, RecvFlags::empty()) else {
         return Over::Otherwise;
     };
     let foreign = fds.split_off(fds.len().min(ORDER));
@@ -68,7 +68,7 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) -> Over {
         let plan = read(&order.plan)?;
         namespaces(&plan, &order.control)?;
         let mut view = View::build(&plan.view, &own::shown(&plan.foreign, foreign))?;
-        let (outside, apart, files) = outside(keeper)?;
+        let (outside, apart, files) = outside(monitor)?;
         // What it shows begins with the groups that this process is in now.
         sys::own_groups().or_refuse(Layer::Other, || "making a cgroup namespace".to_owned())?;
         view.show_groups(&outside.held.shown)?;
@@ -76,14 +76,14 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) -> Over {
         view.enter()?;
         no_more_namespaces()?;
         let kills = outside.held.kills(&files)?;
-        let mut server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
-        server.keep_apart(apart);
-        finish(&plan, server, outside, files)
+        let mut init = Init::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
+        init.keep_apart(apart);
+        finish(&plan, init, outside, files)
     });
     serve(built, &order.control)
 }
 
-/// Without namespaces: the keeper itself serves.
+/// Without namespaces: the monitor itself serves.
 pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enforcement) -> Step {
     if plan.isolation == Isolation::Landlock && plan.network == Network::Loopback {
         return refuse(
@@ -98,7 +98,7 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
         );
     }
     let outside = Outside {
-        keeper: rustix::process::getpid().as_raw_pid(),
+        monitor: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
         entrances: 0,
         apart: 0,
@@ -107,17 +107,17 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     let files = files.collect::<Result<Vec<_>, _>>().map_err(|_| Errno::MFILE);
     let files = files.or_refuse(Layer::Limits, || "copying the counts of the limits".to_owned())?;
     let kills = outside.held.kills(&files)?;
-    let mut server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
+    let mut init = Init::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
     let apart = limits.apart().map(|file| file.try_clone_to_owned());
     let apart = apart.collect::<Result<_, _>>().map_err(|_| Errno::MFILE);
-    server.keep_apart(Apart::leave(
+    init.keep_apart(Apart::leave(
         apart.or_refuse(Layer::Limits, || "copying the ways into a control group".to_owned())?,
     )?);
     let mut plan = plan.clone();
     let temporary = own_temporary(&mut plan.view)?;
-    let built = finish(&plan, server, outside, files).map(|(server, ready, given)| {
+    let built = finish(&plan, init, outside, files).map(|(init, ready, given)| {
         let temporary = temporary.as_ref().map(|temporary| temporary.path.clone());
-        (server, Ready { temporary, ..ready }, given)
+        (init, Ready { temporary, ..ready }, given)
     });
     let _ = serve(built, &order.control);
     if let Some(temporary) = temporary {
@@ -148,8 +148,8 @@ fn own_temporary(view: &mut [Entry]) -> Step<Option<Temporary>> {
     Ok(Some(made))
 }
 
-/// A server, what holds, and what the host is given: the root if there is one, and the counts.
-type Built = (Server, Ready, Vec<OwnedFd>);
+/// An `Init`, what holds, and what the host is given: the root if there is one, and the counts.
+type Built = (Init, Ready, Vec<OwnedFd>);
 
 fn serve(built: Step<Built>, control: &OwnedFd) -> Over {
     match built {
@@ -157,11 +157,11 @@ fn serve(built: Step<Built>, control: &OwnedFd) -> Over {
             answer(control, &Answer::Refused(refusal), &[]);
             Over::Otherwise
         }
-        Ok((server, ready, given)) => {
+        Ok((init, ready, given)) => {
             answer(control, &Answer::Ready(ready), &given);
             drop(given);
             // An error can be told to nobody any more; what runs ends with us.
-            server.run().unwrap_or(Over::Otherwise)
+            init.run().unwrap_or(Over::Otherwise)
         }
     }
 }
@@ -173,18 +173,18 @@ fn root() -> Step<OwnedFd> {
 }
 
 /// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.
-fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<OwnedFd>) -> Step<Built> {
-    let Outside { keeper, held, .. } = outside;
+fn finish(plan: &Plan, mut init: Init, outside: Outside, mut files: Vec<OwnedFd>) -> Step<Built> {
+    let Outside { monitor, held, .. } = outside;
     held.apply()?;
     let mut enforced: Vec<String> = Vec::new();
     let mut missing = held.missing.clone();
-    if server.has_view() {
+    if init.has_view() {
         let network = (plan.network != Network::Host).then_some("network");
         let names = ["user", "user.bounds", "mount", "pid", "ipc", "uts", "cgroup"];
         let gateway = plan.gateway.is_some().then_some("network.gateway");
         enforced.extend(names.into_iter().chain(network).chain(gateway).map(str::to_owned));
     }
-    let confinement = Confinement::prepare(plan, server.view().and_then(View::proc))?;
+    let confinement = Confinement::prepare(plan, init.view().and_then(View::proc))?;
     let confined = confinement.is_some();
     if let Some(confinement) = confinement {
         // Nothing of the user's other sessions is in reach by their keys. Not every kernel has keys, and
@@ -193,7 +193,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
             Ok(()) | Err(Errno::NOSYS | Errno::PERM) => {}
             Err(errno) => return Err(errno).or_refuse(Layer::Seccomp, || "leaving the user's keyring".to_owned()),
         }
-        if server.has_view() {
+        if init.has_view() {
             confine::keep_own(plan.gateway.is_some())?;
         }
         // Our memory and descriptors are not for the commands, who have the same user.
@@ -201,53 +201,53 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
             .or_refuse(Layer::Capabilities, || "closing our own memory".to_owned())?;
         enforced.extend(confinement.names().map(str::to_owned));
         missing.extend(confinement.missing().map(str::to_owned));
-        server.confine(confinement);
+        init.confine(confinement);
     }
     enforced.extend(held.enforced.iter().cloned());
     if plan.once {
-        server.expect_one();
+        init.expect_one();
     }
     let mut in_memory = temporary(plan);
-    if let Some(view) = server.view() {
+    if let Some(view) = init.view() {
         in_memory.extend(view.layers().map(Path::to_path_buf));
         missing.extend(view.has_unlayered().then(|| "private caches".to_owned()));
         missing.extend(view.has_no_groups().then(|| "cgroup.view".to_owned()));
     }
     let failed = || "keeping a journal of what limits do".to_owned();
     let journal = Journal::new().or_refuse(Layer::Limits, failed)?;
-    let proc = server.has_view().then_some(Path::new("/proc"));
-    server.look(held.eye(proc, &in_memory, server.kills(), &files, &journal)?);
+    let proc = init.has_view().then_some(Path::new("/proc"));
+    init.look(held.eye(proc, &in_memory, init.kills(), &files, &journal)?);
     let mut counters = held.counters.clone();
     counters.push(Counter::Journal);
     let copy = journal.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE);
     files.push(copy.or_refuse(Layer::Limits, failed)?);
-    let given = server.has_view().then(root).transpose()?.into_iter().chain(files);
+    let given = init.has_view().then(root).transpose()?.into_iter().chain(files);
     let given: Vec<OwnedFd> = given.collect();
     // The last that can be refused: whoever has found that all holds may start a command at once.
     if confined {
-        server.probe(plan)?;
-        if !server.is_numbered() {
+        init.probe(plan)?;
+        if !init.is_numbered() {
             missing.push("scheduling".to_owned());
         }
     }
     let ready = Ready {
-        keeper,
+        monitor,
         enforced,
         missing,
         limits: held.effective,
         temporary: None,
         counters,
     };
-    Ok((server, ready, given))
+    Ok((init, ready, given))
 }
 
-/// What the keeper says of the limits, which hold for this process from here on, and the kernel's counts of them.
-fn outside(keeper: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>, Vec<OwnedFd>)> {
-    let Ok(Some((text, mut entrances))) = socket::receive(keeper, RecvFlags::empty()) else {
-        return refuse(Layer::Limits, "the keeper went before the limits held");
+/// What the monitor says of the limits, which hold for this process from here on, and the kernel's counts of them.
+fn outside(monitor: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>, Vec<OwnedFd>)> {
+    let Ok(Some((text, mut entrances))) = socket::receive(monitor, RecvFlags::empty()) else {
+        return refuse(Layer::Limits, "the monitor went before the limits held");
     };
     let Some(outside) = message::decode::<Outside>(&text) else {
-        return refuse(Layer::Limits, "what the keeper says of the limits cannot be read");
+        return refuse(Layer::Limits, "what the monitor says of the limits cannot be read");
     };
     let mut apart = entrances.split_off(outside.entrances.min(entrances.len()));
     let counters = apart.split_off(outside.apart.min(apart.len()));
@@ -277,7 +277,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
     directories.collect()
 }
 
-/// Becomes, in a new user namespace, the user that it was on the host, and dies with the keeper.
+/// Becomes, in a new user namespace, the user that it was on the host, and dies with the monitor.
 fn become_user(identity: &Identity) -> Step {
     let user = || "becoming the same user in a user namespace".to_owned();
     // A group may only be mapped once groups cannot be dropped any more: dropping one could open a
@@ -288,7 +288,7 @@ fn become_user(identity: &Identity) -> Step {
     write("/proc/self/uid_map", &format!("{uid} {uid} 1")).or_refuse(Layer::User, user)?;
     // If it is gone by now, nothing will come from it, which is noticed next.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .or_refuse(Layer::Pid, || "binding the jail's life to its keeper's".to_owned())
+        .or_refuse(Layer::Pid, || "binding the jail's life to its monitor's".to_owned())
 }
 
 /// Sets up what is not files.

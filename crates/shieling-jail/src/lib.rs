@@ -29,7 +29,9 @@ pub mod program;
 #[cfg(feature = "program")]
 mod zygote;
 #[cfg(feature = "program")]
-mod keeper;
+mod monitor;
+#[cfg(feature = "program")]
+mod order;
 #[cfg(feature = "program")]
 mod inside;
 #[cfg(feature = "program")]
@@ -55,11 +57,11 @@ mod limits;
 #[cfg(feature = "program")]
 mod gateway;
 #[cfg(feature = "program")]
-mod server;
+mod init;
 #[cfg(feature = "program")]
 mod supervisor;
 #[cfg(feature = "program")]
-mod parts;
+mod subtrees;
 #[cfg(feature = "program")]
 mod launch;
 #[cfg(feature = "program")]

@@ -31,7 +31,7 @@ pub const LISTEN: &[u8] = b"listen";
 pub const SOCKETS: &[u8] = b"sockets";
 /// The largest number of sockets that one message brings.
 pub const SOCKETS_MOST: usize = 32;
-/// What the keeper says on the updates socket once every process of the jail is gone; it goes itself once it has
+/// What the monitor says on the updates socket once every process of the jail is gone; it goes itself once it has
 /// removed what it made for the jail's limits.
 pub const GONE: &[u8] = b"gone";
 /// The order to start a job, on the control socket. Its descriptors come with it, in this order: the
@@ -188,7 +188,7 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// The process outside that is gone once every process of the jail is; in the host's numbers.
-    pub keeper: i32,
+    pub monitor: i32,
     /// The layers in force.
     pub enforced: Vec<String>,
     /// What was asked for and is in force in a lesser way, or not at all.

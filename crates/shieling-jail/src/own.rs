@@ -1,7 +1,7 @@
 //! Shows a directory of another user of the host as this user's own, by a mount that maps users: what is made in
 //! it becomes the other user's. For root, who has all users outside and only itself in a jail.
 //!
-//! Done by the keeper, which alone has the host's capabilities, on copies of the mounts; nothing of the host
+//! Done by the monitor, which alone has the host's capabilities, on copies of the mounts; nothing of the host
 //! itself changes. Refuses what this file system cannot do, with the cure.
 
 use std::os::fd::{AsFd as _, OwnedFd};

@@ -1,15 +1,15 @@
 //! The program: builds a sandbox, stays in it as pid 1, and starts commands in it.
 //!
 //! ```text
-//! host ──► zygote ──► keeper ──► server (pid 1 of the jail) ──► supervisor ──► command
+//! host ──► zygote ──► monitor ──► init (pid 1 of the jail) ──► supervisor ──► command
 //!          one a host  outside     builds, probes, serves        one a job      confined
 //! ```
 //!
 //! One thread, no async, no policy. It is started with descriptor 3 (orders) and reads nothing
 //! else: no argument, no variable, no file of configuration.
 //!
-//! Reading order: `zygote` and `keeper` for what happens outside, `inside` for how pid 1 builds the jail,
-//! `view`, `rules` and `filter` for its three locks, `server` and `supervisor` for what
+//! Reading order: `zygote` and `monitor` for what happens outside, `inside` for how pid 1 builds the jail,
+//! `view`, `rules` and `filter` for its three locks, `init` and `supervisor` for what
 //! runs in it.
 
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use crate::sys::Copied;
-use crate::{ORDERS, keeper, socket, sys, zygote};
+use crate::{ORDERS, monitor, socket, sys, zygote};
 
 /// Runs the program, which was executed with the orders socket as [`ORDERS`]. Returns once its host has
 /// gone; with nothing if it was started without its descriptor.
@@ -63,7 +63,7 @@ fn keep(orders: OwnedFd, likely: bool) -> ! {
     let host = rustix::process::getppid()
         .and_then(|host| rustix::process::pidfd_open(host, rustix::process::PidfdFlags::empty()).ok());
     if let Some(host) = host {
-        keeper::run(orders, host, None, likely);
+        monitor::run(orders, host, None, likely);
     }
     sys::exit(0)
 }

@@ -18,26 +18,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal};
-use rustix::time::{ClockId, clock_gettime};
 use shieling_jail::message::{self, LAST, Layer, Order, Report, SIZE, START, Stage, Usage};
 use shieling_jail::plan::{Plan, Request};
 
 use crate::confine::Binding;
 use crate::launch::{self, Descriptors};
-use crate::limits::Kills;
-use crate::parts::Parts;
+use crate::limits::OomCounter;
 use crate::probe;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket;
+use crate::subtrees::Subtrees;
 use crate::sys::{self, Reaped};
-use crate::tree::{Tree, Walk};
+use crate::tree::{KILL_BUDGET_MS, KILL_PAUSE_MS, REFUSED_ROUNDS, Tree, Walk, now_ms};
 
-/// How long SIGKILL is tried before the processes that remain are called survivors.
-pub(crate) const KILL_BUDGET_MS: u64 = 1_000;
-/// The time between two rounds of SIGKILL.
-pub(crate) const KILL_PAUSE_MS: u64 = 2;
-/// After so many rounds in which no living process could be signalled, more will not help.
-pub(crate) const REFUSED_ROUNDS: u32 = 10;
 /// From this round on everything is stopped first, since something forks faster than it is killed.
 const STOPPING_ROUND: u32 = 3;
 
@@ -49,10 +42,10 @@ pub(crate) const TAKEN_LAST: u8 = b'l';
 const LONGEST_REQUEST: usize = 8 * 1024 * 1024;
 
 /// Where a supervisor hears and tells.
-pub(crate) struct Ways<'a> {
+pub(crate) struct Channels<'a> {
     /// Orders to start a command, of which it takes one.
     pub(crate) orders: &'a OwnedFd,
-    /// Where it tells the server.
+    /// Where it tells init.
     pub(crate) taken: OwnedFd,
     /// Ends when the jail does.
     pub(crate) life: &'a OwnedFd,
@@ -69,7 +62,7 @@ struct Job {
 }
 
 /// Waits for a job, and runs it from its start to its last process. The entry of the copied process.
-pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Option<&Plan>) -> ! {
+pub(crate) fn run(channels: Channels<'_>, binding: Binding<'_>, kills: &OomCounter, probe: Option<&Plan>) -> ! {
     let prepared = prepare(binding);
     if let Some(plan) = probe {
         let found: Step = match (&prepared, binding.confinement) {
@@ -77,17 +70,19 @@ pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Op
             (Ok(_), Some(_)) => probe::probe(plan, binding).or_else(|what| refuse(Layer::Probe, what)),
             (Ok(_), None) => Ok(()),
         };
-        let _ = rustix::io::write(&ways.taken, &message::encode(&found));
+        let _ = rustix::io::write(&channels.taken, &message::encode(&found));
         // An order for a command may be here already.
         if found.is_err() {
             sys::exit(0);
         }
     }
-    let Some(job) = wait_for_job(&ways) else { sys::exit(0) };
+    let Some(job) = wait_for_job(&channels) else {
+        sys::exit(0)
+    };
     let taken = if job.last { &[TAKEN_LAST] } else { TAKEN };
-    let _ = rustix::io::write(&ways.taken, taken);
-    drop(ways.taken);
-    sys::close_for_good(ways.orders.as_fd());
+    let _ = rustix::io::write(&channels.taken, taken);
+    drop(channels.taken);
+    sys::close_for_good(channels.orders.as_fd());
     let Job {
         last: _,
         control,
@@ -108,7 +103,7 @@ pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Op
             let _ = rustix::process::chdir(c"/");
             Supervisor {
                 control,
-                life: ways.life,
+                life: channels.life,
                 children,
                 kills,
                 killed_before,
@@ -116,7 +111,7 @@ pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Op
                 main,
                 main_ended: false,
                 phase: Phase::Running,
-                parts: Parts::default(),
+                subtrees: Subtrees::default(),
                 tree: None,
                 found: 0,
                 reaped: 0,
@@ -146,11 +141,11 @@ fn prepare(binding: Binding<'_>) -> Step<OwnedFd> {
 }
 
 /// The next order on the socket; nothing once the jail or its host is gone.
-fn wait_for_job(ways: &Ways<'_>) -> Option<Job> {
+fn wait_for_job(channels: &Channels<'_>) -> Option<Job> {
     loop {
         let mut fds = [
-            PollFd::new(ways.orders, PollFlags::IN),
-            PollFd::new(ways.life, PollFlags::IN),
+            PollFd::new(channels.orders, PollFlags::IN),
+            PollFd::new(channels.life, PollFlags::IN),
         ];
         if poll(&mut fds, None).is_err() {
             continue;
@@ -159,7 +154,7 @@ fn wait_for_job(ways: &Ways<'_>) -> Option<Job> {
         if life {
             return None;
         }
-        match socket::receive(ways.orders, RecvFlags::DONTWAIT) {
+        match socket::receive(channels.orders, RecvFlags::DONTWAIT) {
             Ok(Some((text, fds))) if text == START => return job_of(fds, false),
             Ok(Some((text, fds))) if text == LAST => return job_of(fds, true),
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -209,13 +204,13 @@ struct Supervisor<'a> {
     control: OwnedFd,
     life: &'a OwnedFd,
     children: OwnedFd,
-    kills: &'a Kills,
+    kills: &'a OomCounter,
     killed_before: u64,
     host_gone: bool,
     main: i32,
     main_ended: bool,
     phase: Phase,
-    parts: Parts,
+    subtrees: Subtrees,
     tree: Option<Tree>,
     /// The most processes besides the main one that one walk found.
     found: u32,
@@ -326,7 +321,7 @@ impl Supervisor<'_> {
     /// Waits for the next thing to happen or to be due, and takes in orders.
     fn wait(&mut self) {
         let due = match self.phase {
-            Phase::Running => self.parts.due(),
+            Phase::Running => self.subtrees.due(),
             Phase::Asked { until } => Some(until),
             Phase::Killing { next, .. } => Some(next),
         };
@@ -362,7 +357,7 @@ impl Supervisor<'_> {
             Ok((_, 0)) => self.lose_host(),
             Ok((_, length)) => match bytes.get(..length).and_then(Order::decode) {
                 Some(Order::Stop { grace_ms }) => self.ask(grace_ms),
-                Some(part @ Order::EndPart { .. }) => self.parts.take(part),
+                Some(part @ Order::EndPart { .. }) => self.subtrees.take(part),
                 None => {}
             },
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -377,13 +372,13 @@ impl Supervisor<'_> {
         } else {
             Pid::from_raw(self.main)
         };
-        if !self.parts.is_due(now) {
+        if !self.subtrees.is_due(now) {
             return;
         }
         // Without memory for the list, nothing is known, and the order stays.
         self.tree();
         if let Some(tree) = &mut self.tree
-            && let Some(report) = self.parts.advance(now, tree, main)
+            && let Some(report) = self.subtrees.advance(now, tree, main)
         {
             send(&self.control, report);
         }
@@ -452,14 +447,6 @@ fn send(control: &OwnedFd, report: Report) {
     // Four messages in all fit into any socket; if the host is gone, nobody needs to know.
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = rustix::net::send(control.as_fd(), &report.encode(), flags);
-}
-
-/// Milliseconds of the monotonic clock.
-pub(crate) fn now_ms() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000)
 }
 
 pub(crate) fn timespec(ms: u64) -> Timespec {

@@ -12,11 +12,27 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::sys;
 
+/// How long SIGKILL is tried before the processes that remain are called survivors.
+pub(crate) const KILL_BUDGET_MS: u64 = 1_000;
+/// The time between two rounds of SIGKILL.
+pub(crate) const KILL_PAUSE_MS: u64 = 2;
+/// After so many rounds in which no living process could be signalled, more will not help.
+pub(crate) const REFUSED_ROUNDS: u32 = 10;
+
 /// More processes than any kernel has pids by default; 32 MiB of address space, touched as needed.
 const CAPACITY: usize = 4 * 1024 * 1024;
+
+/// Milliseconds of the monotonic clock.
+pub(crate) fn now_ms() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000)
+}
 
 /// What one walk over the tree found.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +135,7 @@ impl Tree {
         walk
     }
 
-    /// Kills every process in the tree that it finds, and their groups with them.
+    /// OomCounter every process in the tree that it finds, and their groups with them.
     ///
     /// The kernel kills a group in one step which no fork escapes, so that a storm of forks is over
     /// with the first of its processes. A group in the tree has no member outside: groups do not

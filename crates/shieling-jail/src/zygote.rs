@@ -1,8 +1,8 @@
-//! The process from which every keeper of one host is copied, so that a program is executed once and
+//! The process from which every monitor of one host is copied, so that a program is executed once and
 //! not for each jail: on some machines, the start of a C library alone takes longer than a jail.
 //!
 //! The process that the host starts makes a copy of itself, the zygote, and is gone: so that the host
-//! has no child to wait for, and gets no signal later that it did not expect. The zygote has one keeper
+//! has no child to wait for, and gets no signal later that it did not expect. The zygote has one monitor
 //! ready that waits for an order by itself, and makes the next one when that is taken: at once, or with the
 //! next order where none is expected. It knows nothing of any plan, and ends with its host.
 
@@ -14,18 +14,11 @@ use rustix::pipe::PipeFlags;
 use rustix::process::PidfdFlags;
 use shieling_jail::ORDERS;
 
-use crate::keeper;
+use crate::monitor;
+use crate::order::{LATER, WARM};
 use crate::sys::{self, Copied};
 
-/// What a keeper says when it has taken an order: whether the next one shall make namespaces while it
-/// waits, since that is what its host asks for.
-pub(crate) const WARM: u8 = b'w';
-/// That it shall not.
-pub(crate) const COLD: u8 = b'c';
-/// That there shall be none before the next order.
-pub(crate) const LATER: u8 = b'l';
-
-/// Runs the zygote and, in copies of it, the keepers. Nothing if it was started without its descriptor.
+/// Runs the zygote and, in copies of it, the monitors. Nothing if it was started without its descriptor.
 pub(crate) fn run() -> Option<()> {
     sys::close_from(ORDERS + 1).ok()?;
     let orders = sys::inherited(ORDERS)?;
@@ -47,7 +40,7 @@ pub(crate) fn run() -> Option<()> {
         match sys::copy(0).ok()? {
             Copied::Child => {
                 sys::close_for_good(heard.as_fd());
-                keeper::run(orders, host, Some(told), warm);
+                monitor::run(orders, host, Some(told), warm);
                 sys::exit(0)
             }
             Copied::Parent(_) => drop(told),
@@ -63,7 +56,7 @@ pub(crate) fn run() -> Option<()> {
     }
 }
 
-/// Waits until there is an order, which the next keeper takes; nothing once the host has gone.
+/// Waits until there is an order, which the next monitor takes; nothing once the host has gone.
 fn ordered(orders: &OwnedFd, host: &OwnedFd) -> Option<()> {
     loop {
         let mut fds = [PollFd::new(orders, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
@@ -76,7 +69,7 @@ fn ordered(orders: &OwnedFd, host: &OwnedFd) -> Option<()> {
     }
 }
 
-/// What the keeper says when it is taken; nothing once it has gone untaken, or the host has gone.
+/// What the monitor says when it is taken; nothing once it has gone untaken, or the host has gone.
 fn taken(heard: &OwnedFd, host: &OwnedFd) -> Option<u8> {
     let mut byte = [0];
     loop {

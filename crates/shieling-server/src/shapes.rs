@@ -206,6 +206,7 @@ pub(crate) fn info() -> Map<String, Value> {
         "target": {"type": ["string", "null"]},
         "dangling": {"type": "boolean"},
         "hash": {"type": "string"},
+        "note": {"type": "string", "description": "What there is to know of a removal or a move."},
     });
     file(
         properties,

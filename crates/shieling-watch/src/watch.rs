@@ -629,6 +629,11 @@ impl Watch {
             });
         }
         let is_kept = content.is_some_and(|content| keep(path, &content));
+        let rest = held
+            .rest
+            .take()
+            .zip(after)
+            .map(|(rest, after)| Content::File(rest, after.mode & 0o777));
         let before = was.and_then(|was| match (&was.entry.kind, &was.content) {
             (Kind::File, Some(content)) if content.len() as u64 == was.entry.size => {
                 Some(Content::File(content.clone(), was.entry.mode & 0o777))
@@ -636,6 +641,7 @@ impl Watch {
             (Kind::Link(target), _) => Some(Content::Link(target.clone())),
             _ => None,
         });
+        let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
             held.instead
                 .push_str("; what was there before it was too large to be put back");

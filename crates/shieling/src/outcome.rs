@@ -288,6 +288,19 @@ pub struct HeldBack {
     pub instead: String,
 }
 
+impl HeldBack {
+    /// The path, unless the reason names it, then the reason and the remedy, as one text that is not escaped.
+    pub fn text(&self) -> String {
+        let path = format!("`{}`", self.path.display());
+        let named = if self.because.contains(&path) {
+            String::new()
+        } else {
+            format!("{path}: ")
+        };
+        format!("{named}{}; {}", self.because, self.instead)
+    }
+}
+
 /// The subject of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -131,9 +131,9 @@ impl Library {
 
     /// The process from which the sandboxes of this process come, by its number.
     pub(crate) fn zygote(&self) -> anyhow::Result<u32> {
-        // Where nothing is confined, the keeper serves itself, and its number is one of this host.
+        // Where nothing is confined, the monitor serves itself, and its number is one of this host.
         let jail = self.runtime.block_on(Jail::unconfined())?;
-        let status = std::fs::read_to_string(format!("/proc/{}/status", jail.ready().keeper))?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", jail.ready().monitor))?;
         self.runtime.block_on(jail.close());
         let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
         parent

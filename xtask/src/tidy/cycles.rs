@@ -26,15 +26,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/words.rs",
     ],
     &[
-        "crates/shieling-jail/src/inside.rs",
-        "crates/shieling-jail/src/keeper.rs",
-        "crates/shieling-jail/src/zygote.rs",
-    ],
-    &[
-        "crates/shieling-jail/src/parts.rs",
-        "crates/shieling-jail/src/supervisor.rs",
-    ],
-    &[
         "crates/shieling-jail/src/view/cover.rs",
         "crates/shieling-jail/src/view/layer.rs",
         "crates/shieling-jail/src/view/mod.rs",
@@ -65,11 +56,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-shell/src/reader/shells.rs",
         "crates/shieling-shell/src/reading.rs",
         "crates/shieling-shell/src/variables.rs",
-    ],
-    &[
-        "crates/shieling/src/environment/sandbox/foreign.rs",
-        "crates/shieling/src/environment/sandbox/mod.rs",
-        "crates/shieling/src/environment/sandbox/outside.rs",
     ],
     &[
         "crates/shieling/src/environment/sandbox/guard.rs",

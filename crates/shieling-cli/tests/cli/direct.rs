@@ -125,3 +125,32 @@ fn two_sandboxes_of_one_workspace_put_back_what_was_there() {
     other.end();
     one.end();
 }
+
+#[test]
+fn a_file_tool_names_what_was_held_back_of_its_own_change() {
+    let hooks = [".git/hooks/pre-commit", ".git/hooks/pre-push"];
+    for mode in ["direct", "commit"] {
+        let shieling = Shieling::in_workspace()
+            .file("a", "1\n")
+            .args(["mcp", "--changes", mode]);
+        let mut server = Server::start(shieling, json!({}));
+        server.shell(json!({"command": "git init -q ."}));
+        let (written, _) = server.tool("write_file", json!({"path": hooks[0], "content": "x"}));
+        assert!(
+            written.contains(&format!("[held back: `{}` is a hook", hooks[0])),
+            "{mode}: {written}"
+        );
+        let (moved, given) = server.tool("move_file", json!({"from": "a", "to": hooks[1]}));
+        assert!(
+            moved.contains(&format!("[held back: `{}` is a hook", hooks[1])),
+            "{mode}: {moved}"
+        );
+        assert!(
+            given["note"].as_str().is_some_and(|note| note.starts_with("held back")),
+            "{given}"
+        );
+        let (other, _) = server.tool("write_file", json!({"path": "b", "content": "x"}));
+        assert!(!other.contains("held back"), "{mode}: {other}");
+        server.end();
+    }
+}

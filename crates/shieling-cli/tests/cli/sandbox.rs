@@ -854,7 +854,7 @@ fn what_keeps_a_sandbox_does_not_know_how_shieling_was_started() {
         .into_iter()
         .filter(|(_, name)| name == "shieling-jail")
         .collect();
-    assert!(ours.len() >= 3, "a keeper, pid 1 and a supervisor: {ours:?}");
+    assert!(ours.len() >= 3, "a monitor, pid 1 and a supervisor: {ours:?}");
     for secret in [argument, variable] {
         assert!(knows(child.id(), secret.as_bytes()), "shieling itself knows {secret}");
     }

@@ -19,9 +19,9 @@ use rustix::process::{Pid, test_kill_process};
 use super::group::{Controller, Group, Version, Why, write};
 use super::shown::{self, Hierarchy};
 
-/// How the names of our groups begin; the keeper's number and that of its namespace of processes follow.
+/// How the names of our groups begin; the monitor's number and that of its namespace of processes follow.
 const PREFIX: &str = "shieling-";
-/// How many groups of keepers that died are cleared away at once.
+/// How many groups of monitors that died are cleared away at once.
 const LEFTOVERS: usize = 16;
 
 /// Where files are looked for, and how a group is made: tests have neither root nor real groups.
@@ -135,7 +135,7 @@ impl Groups {
         })
     }
 
-    /// Removes what was made, and what keepers that died left beside it.
+    /// Removes what was made, and what monitors that died left beside it.
     pub(super) fn remove(&self) {
         for group in &self.made {
             group.remove();
@@ -189,7 +189,7 @@ fn mounted(host: &Host, mounts: &str, path: &str, controller: Option<Controller>
     })
 }
 
-/// Removes empty groups of keepers that are no more. Done when a sandbox ends, to keep starts short.
+/// Removes empty groups of monitors that are no more. Done when a sandbox ends, to keep starts short.
 ///
 /// Containers can share a tree of groups and not their processes: what a number means in another namespace cannot be
 /// known, and a group that was just made is empty as well.
@@ -203,9 +203,9 @@ fn clear(parent: &Path) {
             .and_then(|name| name.strip_prefix(PREFIX))
             .unwrap_or_default()
             .split('-');
-        let keeper = parts.next().and_then(|number| Pid::from_raw(number.parse().ok()?));
+        let monitor = parts.next().and_then(|number| Pid::from_raw(number.parse().ok()?));
         parts.next() == Some(namespace.as_str())
-            && keeper.is_some_and(|keeper| test_kill_process(keeper) == Err(rustix::io::Errno::SRCH))
+            && monitor.is_some_and(|monitor| test_kill_process(monitor) == Err(rustix::io::Errno::SRCH))
     });
     for entry in dead.take(LEFTOVERS) {
         // One that still has processes stays: `EBUSY`.
@@ -216,9 +216,9 @@ fn clear(parent: &Path) {
 /// A name for the groups of this process's sandbox, new each time.
 pub(super) fn name() -> String {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let keeper = rustix::process::getpid().as_raw_nonzero();
+    let monitor = rustix::process::getpid().as_raw_nonzero();
     let namespace = namespace().unwrap_or_default();
-    format!("{PREFIX}{keeper}-{namespace}-{:x}{:09}", now.tv_sec, now.tv_nsec)
+    format!("{PREFIX}{monitor}-{namespace}-{:x}{:09}", now.tv_sec, now.tv_nsec)
 }
 
 /// The number of the namespace in which the numbers of processes are ours.

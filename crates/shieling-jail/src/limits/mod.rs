@@ -10,7 +10,7 @@
 //!
 //! **How a process gets into a group.** Pid 1 is in it before it starts anything, so everything else is born
 //! in it. On v1 it moves itself, which costs microseconds; on v2 it is cloned into it or, where that is not
-//! possible, moved by the keeper.
+//! possible, moved by the monitor.
 //!
 //! **Whose memory it is.** On v1, pid 1 then leaves the group for memory again ([`Apart`]), and each command moves
 //! itself in before it becomes its program. So what serves the sandbox never waits for memory that commands
@@ -26,7 +26,7 @@ mod eye;
 mod group;
 mod groups;
 mod journal;
-mod kills;
+mod oom_counter;
 mod processes;
 mod resources;
 mod shown;
@@ -48,7 +48,7 @@ pub(crate) use eye::Eye;
 use group::{Controller, Group, Version, Why};
 use groups::{Groups, Host};
 pub(crate) use journal::Journal;
-pub(crate) use kills::Kills;
+pub(crate) use oom_counter::OomCounter;
 pub(crate) use shown::Hierarchy;
 use watch::Watch;
 use witness::Witness;
@@ -68,7 +68,7 @@ enum Way {
 
 /// The limits of one sandbox, in force or ready to be.
 ///
-/// Made in the keeper and copied into pid 1 by its clone; dropping it removes nothing, in either.
+/// Made in the monitor and copied into pid 1 by its clone; dropping it removes nothing, in either.
 #[derive(Debug)]
 pub(crate) struct Enforcement {
     effective: Limits,
@@ -97,7 +97,7 @@ fn this_host() -> Host {
     }
 }
 
-/// In the keeper: makes the groups, sets the limits, reads them back.
+/// In the monitor: makes the groups, sets the limits, reads them back.
 pub(crate) fn prepare(limits: &Limits, isolation: Isolation) -> Result<Enforcement, Refusal> {
     prepare_on(&this_host(), limits, isolation, &groups::name())
 }
@@ -230,7 +230,7 @@ impl Enforcement {
         swap.into_iter().collect()
     }
 
-    /// In the keeper: puts pid 1, by its number here and before it starts anything, into the groups that it
+    /// In the monitor: puts pid 1, by its number here and before it starts anything, into the groups that it
     /// cannot move itself into.
     pub(crate) fn attach(&self, pid_1: i32) -> Result<(), Refusal> {
         let mut others = self.groups.made.iter().filter(|group| group.version == Version::Two);
@@ -276,7 +276,7 @@ impl Enforcement {
         self.counters.iter().map(|(_, file)| file.as_fd()).collect()
     }
 
-    /// In the keeper, once every process of the sandbox is dead and reaped.
+    /// In the monitor, once every process of the sandbox is dead and reaped.
     pub(crate) fn remove(self) {
         self.groups.remove();
     }
@@ -334,14 +334,14 @@ pub(crate) struct Held {
 
 impl Held {
     /// How many are killed for memory: by the kernel's count if there is one. `files` came with this.
-    pub(crate) fn kills(&self, files: &[OwnedFd]) -> Result<Kills, Refusal> {
+    pub(crate) fn kills(&self, files: &[OwnedFd]) -> Result<OomCounter, Refusal> {
         let counter = self.counter(Counter::Kills, files);
         match (counter, self.watched) {
-            (Some(counter), _) => Ok(Kills::group(counter)),
+            (Some(counter), _) => Ok(OomCounter::group(counter)),
             (None, Some(_)) => {
-                Kills::watch().map_err(|errno| refusal("to share a count".to_owned(), errno.raw_os_error()))
+                OomCounter::watch().map_err(|errno| refusal("to share a count".to_owned(), errno.raw_os_error()))
             }
-            (None, None) => Ok(Kills::never()),
+            (None, None) => Ok(OomCounter::never()),
         }
     }
 
@@ -374,7 +374,7 @@ impl Held {
         &self,
         proc: Option<&Path>,
         temporary: &[PathBuf],
-        kills: &Kills,
+        kills: &OomCounter,
         files: &[OwnedFd],
         journal: &Journal,
     ) -> Result<Option<Eye>, Refusal> {

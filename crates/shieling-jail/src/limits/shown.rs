@@ -20,7 +20,7 @@ pub(crate) struct Hierarchy {
     pub(crate) own: bool,
 }
 
-/// From the keeper's `/proc/self/cgroup`, and the groups that were made: nothing where none of them limits what
+/// From the monitor's `/proc/self/cgroup`, and the groups that were made: nothing where none of them limits what
 /// runtimes look for.
 pub(super) fn of(own: &str, made: &[Group]) -> Vec<Hierarchy> {
     let limits = |group: &Group| {

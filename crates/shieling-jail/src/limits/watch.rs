@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use shieling_jail::message::Killed;
 
 use super::journal::Journal;
-use super::kills::Kills;
+use super::oom_counter::OomCounter;
 use super::processes::{Processes, Seen};
 
 pub(super) const SHORTEST: Duration = Duration::from_millis(2);
@@ -37,7 +37,7 @@ pub(crate) struct Watch {
     processes: Processes,
     /// One for each file system.
     temporary: BTreeMap<u64, OwnedFd>,
-    kills: Kills,
+    kills: OomCounter,
     journal: Journal,
     /// Killed and not gone: they use no more, and free what they have.
     dying: Vec<Dying>,
@@ -56,7 +56,13 @@ struct Dying {
 }
 
 impl Watch {
-    pub(super) fn new(limit: u64, proc: &Path, temporary: &[PathBuf], kills: Kills, journal: Journal) -> Result<Self> {
+    pub(super) fn new(
+        limit: u64,
+        proc: &Path,
+        temporary: &[PathBuf],
+        kills: OomCounter,
+        journal: Journal,
+    ) -> Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::PATH;
         let mut systems = BTreeMap::new();
         for path in temporary {

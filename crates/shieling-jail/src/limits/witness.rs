@@ -14,7 +14,7 @@ use rustix::io::Result;
 use shieling_jail::message::Killed;
 
 use super::journal::Journal;
-use super::kills::Kills;
+use super::oom_counter::OomCounter;
 use super::processes::{Processes, Seen};
 use super::watch::{LONGEST, SHORTEST, pause};
 
@@ -47,7 +47,7 @@ pub(crate) struct Witness {
     limit: u64,
     processes: Processes,
     memory: File,
-    kills: Kills,
+    kills: OomCounter,
     /// How many kills were named, or given up.
     told: u64,
     tries: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    pub(super) fn new(limit: u64, proc: &Path, memory: File, kills: Kills, journal: Journal) -> Result<Self> {
+    pub(super) fn new(limit: u64, proc: &Path, memory: File, kills: OomCounter, journal: Journal) -> Result<Self> {
         Ok(Self {
             limit,
             processes: Processes::open(proc)?,

@@ -1,5 +1,5 @@
 //! How things end: whatever a command leaves goes with it, and everything goes with the sandbox, its
-//! pid 1, its keeper and its host, whichever ends first and however.
+//! pid 1, its monitor and its host, whichever ends first and however.
 
 mod killed;
 
@@ -11,7 +11,7 @@ use super::outside::{Background, Mark, is_the_same, remember};
 use super::support::{Case, Checked, Field, LONGEST, case, check, heavy, line, until, within};
 
 pub(crate) use killed::be_host;
-use killed::{host_killed, init_killed, keeper_killed, stopped, supervisor_killed};
+use killed::{host_killed, init_killed, monitor_killed, stopped, supervisor_killed};
 
 pub(crate) const CASES: &[Case] = &[
     case("what gets away from its parents ends with its command", runaways),
@@ -30,8 +30,11 @@ pub(crate) const CASES: &[Case] = &[
         "the end of pid 1 from outside ends everything, and is told",
         init_killed,
     ),
-    case("the end of the keeper ends everything", keeper_killed),
-    case("a stopped keeper, pid 1 or supervisor does not keep a sandbox", stopped),
+    case("the end of the monitor ends everything", monitor_killed),
+    case(
+        "a stopped monitor, pid 1 or supervisor does not keep a sandbox",
+        stopped,
+    ),
     case("the end of the host by SIGKILL ends everything", host_killed),
     heavy("two hundred immune daemons end with their sandbox", daemons),
     case("nothing is left of twenty sandboxes that were dropped", leftovers),

@@ -232,14 +232,14 @@ fn control_groups(field: &Field<'_>) -> Checked {
     ] {
         place.refused(text)?;
     }
-    // By the keeper's number in their names: those of other sandboxes come and go, and what a keeper that was
+    // By the monitor's number in their names: those of other sandboxes come and go, and what a monitor that was
     // killed leaves stays until the next one comes.
     let mark = Mark::new();
     let running = Background::start(field, &place, &format!("exec sleep {mark}"))?;
     let main = mark.wait_for_sleepers(1)?;
-    let keeper = Above::of(main.first().copied().unwrap_or(0))?.keeper.pid;
+    let monitor = Above::of(main.first().copied().unwrap_or(0))?.monitor.pid;
     let ours = || -> Vec<String> {
-        let name = format!("/shieling-{keeper}-");
+        let name = format!("/shieling-{monitor}-");
         groups().into_iter().filter(|group| group.contains(&name)).collect()
     };
     let made = ours();

@@ -176,7 +176,7 @@ impl Pinned {
 pub(crate) struct Above {
     pub(crate) supervisor: Pinned,
     pub(crate) init: Pinned,
-    pub(crate) keeper: Pinned,
+    pub(crate) monitor: Pinned,
 }
 
 impl Above {
@@ -188,9 +188,9 @@ impl Above {
         };
         let supervisor = up(main)?;
         let init = up(supervisor.pid)?;
-        let keeper = up(init.pid)?;
+        let monitor = up(init.pid)?;
         // What a case does to a process that it takes for one of these, it would do to another.
-        for (one, name) in [(&supervisor, "supervisor"), (&init, "pid 1"), (&keeper, "keeper")] {
+        for (one, name) in [(&supervisor, "supervisor"), (&init, "pid 1"), (&monitor, "monitor")] {
             let arguments = arguments(one.pid);
             let ours = arguments.first().is_some_and(|name| name.starts_with("shieling-jail"));
             check(ours, || format!("process {} is not the {name}: {arguments:?}", one.pid))?;
@@ -198,13 +198,13 @@ impl Above {
         Ok(Self {
             supervisor,
             init,
-            keeper,
+            monitor,
         })
     }
 
     /// Waits until none of them is left.
     pub(crate) fn are_gone(&self) -> Checked {
-        [&self.supervisor, &self.init, &self.keeper]
+        [&self.supervisor, &self.init, &self.monitor]
             .into_iter()
             .try_for_each(Pinned::is_gone)
     }

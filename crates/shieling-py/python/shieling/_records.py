@@ -942,6 +942,7 @@ class FileInfo(_Record):
         target: Where it leads, if it is a link.
         dangling: Whether it is a link that leads nowhere.
         hash: Its state, from :meth:`Shieling.stat` of a file.
+        note: After a removal or a move, what is worth knowing of it, such as that it was held back.
     """
 
     path: str
@@ -952,6 +953,7 @@ class FileInfo(_Record):
     target: str | None = None
     dangling: bool = False
     hash: str | None = None
+    note: str | None = None
 
 
 @_record

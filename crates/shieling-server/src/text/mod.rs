@@ -52,9 +52,10 @@ fn with_held_back(mut text: String, outcome: &Outcome) -> String {
         add(&mut text, &format!("[{line}]"));
     }
     for held in outcome.changes.iter().flat_map(|changes| &changes.held_back) {
-        let path = visible::line(&held.path.to_string_lossy(), 300);
-        let (because, instead) = (visible::line(&held.because, 500), visible::line(&held.instead, 500));
-        add(&mut text, &format!("[held back: `{path}`: {because}; {instead}]"));
+        add(
+            &mut text,
+            &format!("[held back: {}]", visible::line(&held.text(), 1_300)),
+        );
     }
     if let Some(changes) = &outcome.changes {
         staged(&mut text, changes);

@@ -293,6 +293,7 @@ pub(crate) fn info(path: PathBuf, kind: Kind) -> FileInfo {
         target: (kind == Kind::Link).then(|| "/work/no\u{1b}where".into()),
         dangling: kind == Kind::Link,
         hash: None,
+        note: None,
     }
 }
 

@@ -260,6 +260,26 @@ fn pipes_stay_while_something_runs_and_a_rebase_that_executes_does_not() {
 }
 
 #[test]
+fn a_rebase_that_has_stopped_goes_on_without_what_it_would_execute() {
+    let place = Place::with(REPOSITORY);
+    place.run("for i in 1 2 3; do echo $i >>a; git add a; git commit -qm $i; done");
+    let mut watch = place.watch();
+    place.run("! git rebase -q -x 'echo x >>ran; git ls-files --error-unmatch missing' HEAD~2 2>/dev/null");
+    let back = Back::of(&mut watch);
+    assert_eq!(back.paths(), [".git/rebase-merge/git-rebase-todo"]);
+    assert!(back.said(".git/rebase-merge/git-rebase-todo").contains("exec echo x"));
+    place
+        .run("GIT_EDITOR=true git rebase --continue 2>/dev/null; git status | grep -q 'nothing to commit\\|untracked'");
+    assert_eq!(
+        place.read("ran"),
+        "x\n",
+        "what is executed once was executed before it stopped"
+    );
+    assert!(!place.file(".git/rebase-merge").exists());
+    assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+}
+
+#[test]
 fn what_the_user_changes_while_nothing_runs_is_the_users() {
     let place = Place::with(REPOSITORY);
     let mut watch = place.watch();

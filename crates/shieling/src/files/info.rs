@@ -42,6 +42,7 @@ pub(super) fn described(context: Context<'_>, node: &dyn Node, shown: PathBuf) -
         target: if is_link { Some(node.target()?) } else { None },
         dangling: is_link && !leads(context, node.path()),
         hash: None,
+        note: None,
     })
 }
 
@@ -56,6 +57,7 @@ pub(super) fn named(entry: &Entry) -> FileInfo {
         target: None,
         dangling: false,
         hash: None,
+        note: None,
     }
 }
 

@@ -38,7 +38,8 @@ impl FileResponse {
             Self::Write(written) => vec![&written.path],
             Self::Edit(edited) => vec![&edited.path],
             Self::Patch(patched) => patched.files.iter().map(|file| &*file.path).collect(),
-            Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Grep(_) | Self::Info(_) => Vec::new(),
+            Self::Info(info) => vec![&info.path],
+            Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Grep(_) => Vec::new(),
         }
     }
 
@@ -47,8 +48,15 @@ impl FileResponse {
         match self {
             Self::Write(WriteResponse { note, .. })
             | Self::Edit(EditResponse { note, .. })
-            | Self::Patch(PatchResponse { note, .. }) => *note = Some(text),
-            Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Grep(_) | Self::Info(_) => {}
+            | Self::Patch(PatchResponse { note, .. })
+            | Self::Info(FileInfo { note, .. }) => match note {
+                Some(note) => {
+                    note.push_str("; ");
+                    note.push_str(&text);
+                }
+                None => *note = Some(text),
+            },
+            Self::Read(_) | Self::List(_) | Self::Glob(_) | Self::Grep(_) => {}
         }
     }
 }
@@ -215,6 +223,9 @@ pub struct FileInfo {
     /// The state, in a response to [`FileRequest::Stat`](super::FileRequest::Stat) about a readable file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<FileHash>,
+    /// In a response to a removal or a move: what is worth knowing of it, such as that it was held back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The files that a search by name found, sorted by path.

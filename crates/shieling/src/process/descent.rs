@@ -1,15 +1,15 @@
-//! Which processes descend from the keeper of a jail, as the kernel lists them outside of it.
+//! Which processes descend from the monitor of a jail, as the kernel lists them outside of it.
 
 use std::io;
 
 use rustix::fs::{Mode, OFlags};
 
-/// Whether the supervisors below a jail's keeper have one process each at most, and that has one thread and no child.
+/// Whether the supervisors below a jail's monitor have one process each at most, and that has one thread and no child.
 ///
 /// # Errors
 /// If it cannot be seen: the kernel lists no children, or a process went meanwhile.
-pub(super) fn is_idle(keeper: i32) -> io::Result<bool> {
-    for server in children(keeper)? {
+pub(super) fn is_idle(monitor: i32) -> io::Result<bool> {
+    for server in children(monitor)? {
         for supervisor in children(server)? {
             let shells = children(supervisor)?;
             if shells.len() > 1 {

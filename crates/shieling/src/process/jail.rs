@@ -39,7 +39,7 @@ pub struct Jail {
     /// Where it is told what to hide and protect in addition; one at a time, in order.
     updates: tokio::sync::Mutex<Updates>,
     /// The process that is gone once all are.
-    keeper: Arc<OwnedFd>,
+    monitor: Arc<OwnedFd>,
     isolation: Isolation,
     ready: Ready,
     /// Its root, if it has a view of files of its own.
@@ -179,7 +179,7 @@ impl Jail {
         if self.last.load(Ordering::Acquire) {
             return false;
         }
-        let mut fds = [rustix::event::PollFd::new(&*self.keeper, rustix::event::PollFlags::IN)];
+        let mut fds = [rustix::event::PollFd::new(&*self.monitor, rustix::event::PollFlags::IN)];
         matches!(
             rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())),
             Ok(0)
@@ -189,7 +189,7 @@ impl Jail {
     /// Whether nothing runs in it but shells that wait for their next command: each without children and with one thread.
     /// What cannot be seen may run.
     pub(crate) fn is_idle(&self) -> bool {
-        super::descent::is_idle(self.ready.keeper).unwrap_or(false)
+        super::descent::is_idle(self.ready.monitor).unwrap_or(false)
     }
 
     /// Starts `plan` in it. Returns once its program runs.
@@ -225,7 +225,7 @@ impl Jail {
         }
         // Elsewhere its number means nothing on this host.
         let known = self.isolation == Isolation::None;
-        let way = (sent.way, Arc::clone(&self.keeper));
+        let way = (sent.way, Arc::clone(&self.monitor));
         let process = job::started(plan, way, sent.pipes, known, sent.ordered).await?;
         match sent.input {
             Some(input) => process.with_input_pipe(input).map_err(failed("watching a pipe")),
@@ -247,7 +247,7 @@ impl Jail {
         let (order, way) = Order::new(&plan, [theirs, stdout, stderr], false)?;
         self.send(Next::Others, &order, &plan).await?;
         drop((order, stdout_read));
-        let (supervised, _) = Supervised::started(&plan, (way, Arc::clone(&self.keeper))).await?;
+        let (supervised, _) = Supervised::started(&plan, (way, Arc::clone(&self.monitor))).await?;
         Shell::greet(supervised, ours, stderr_read).await
     }
 
@@ -333,7 +333,7 @@ impl Jail {
     /// Everything ends also if the future is dropped; only nobody waits for it.
     pub async fn close(&self) -> bool {
         self.let_go();
-        let Ok(keeper) = self.keeper.try_clone().and_then(sys::watch) else {
+        let Ok(monitor) = self.monitor.try_clone().and_then(sys::watch) else {
             return false;
         };
         let gone = async {
@@ -341,13 +341,13 @@ impl Jail {
                 biased;
                 () = self.told_gone() => true,
                 // It was ended before it could say so, or is itself the jail.
-                ready = keeper.readable() => ready.is_ok(),
+                ready = monitor.readable() => ready.is_ok(),
             }
         };
         tokio::time::timeout(CLOSING, gone).await.unwrap_or(false)
     }
 
-    /// Until the keeper says that all is gone, if it does.
+    /// Until the monitor says that all is gone, if it does.
     async fn told_gone(&self) {
         let updates = self.updates.lock().await;
         let mut bytes = [0; 64];
@@ -371,7 +371,7 @@ impl Jail {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = rustix::event::Timespec::try_from(left).unwrap_or_default();
-            let mut fds = [rustix::event::PollFd::new(&*self.keeper, rustix::event::PollFlags::IN)];
+            let mut fds = [rustix::event::PollFd::new(&*self.monitor, rustix::event::PollFlags::IN)];
             match rustix::event::poll(&mut fds, Some(&left)) {
                 Ok(0) => return false,
                 Ok(_) => return true,
@@ -382,12 +382,12 @@ impl Jail {
     }
 
     fn let_go(&self) {
-        // Nothing starts in it any more, although its keeper may take a moment to exit after it said that all is gone.
+        // Nothing starts in it any more, although its monitor may take a moment to exit after it said that all is gone.
         self.last.store(true, Ordering::Release);
         // Not by closing alone: a process that this host forked may hold a copy of the socket.
         let _ = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
         // Somebody may have stopped it.
-        let _ = rustix::process::pidfd_send_signal(&*self.keeper, Signal::CONT);
+        let _ = rustix::process::pidfd_send_signal(&*self.monitor, Signal::CONT);
     }
 }
 
@@ -431,15 +431,15 @@ impl Ordered {
                     return Err(JailError::Silent);
                 }
                 let counts = Arc::new(Counts::new(&ready, given));
-                let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
-                let keeper = pinned(keeper).map_err(failed("watching it"))?;
+                let monitor = Pid::from_raw(ready.monitor).ok_or(JailError::Silent)?;
+                let monitor = pinned(monitor).map_err(failed("watching it"))?;
                 Ok(Jail {
                     control,
                     updates: tokio::sync::Mutex::new(Updates {
                         socket: updates,
                         sent: 0,
                     }),
-                    keeper: Arc::new(keeper),
+                    monitor: Arc::new(monitor),
                     isolation,
                     ready,
                     root,
@@ -598,12 +598,12 @@ async fn hear(control: &AsyncFd<OwnedFd>) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     }
 }
 
-/// A descriptor that becomes readable when the keeper ends.
+/// A descriptor that becomes readable when the monitor ends.
 ///
-/// The keeper may have ended between its answer and this call. A command that was ordered with the jail has then begun:
+/// The monitor may have ended between its answer and this call. A command that was ordered with the jail has then begun:
 /// the jail has ended, which an error would call not started.
-fn pinned(keeper: Pid) -> io::Result<OwnedFd> {
-    match rustix::process::pidfd_open(keeper, PidfdFlags::empty()) {
+fn pinned(monitor: Pid) -> io::Result<OwnedFd> {
+    match rustix::process::pidfd_open(monitor, PidfdFlags::empty()) {
         Err(Errno::SRCH) => Ok(rustix::event::eventfd(1, rustix::event::EventfdFlags::CLOEXEC)?),
         pinned => Ok(pinned?),
     }
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_keeper_that_ended_before_its_answer_was_read_leaves_an_ended_jail_and_no_failed_start() {
+    async fn a_monitor_that_ended_before_its_answer_was_read_leaves_an_ended_jail_and_no_failed_start() {
         let directory = tempfile::tempdir().expect("a directory");
         let began = directory.path().join("began");
         let text = format!("echo $PPID > {0}.new; mv {0}.new {0}; exec sleep 1000", began.display());
@@ -655,10 +655,10 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let supervisor = fs::read_to_string(&began).expect("written").trim().parse();
-        let (keeper, _) = parent_and_state(supervisor.expect("a number")).expect("it runs");
-        let pid = Pid::from_raw(keeper).expect("a process");
+        let (monitor, _) = parent_and_state(supervisor.expect("a number")).expect("it runs");
+        let pid = Pid::from_raw(monitor).expect("a process");
         rustix::process::kill_process(pid, Signal::KILL).expect("it is ours");
-        while parent_and_state(keeper).is_some() {
+        while parent_and_state(monitor).is_some() {
             tokio::task::yield_now().await;
         }
         let jail = ordered.ready().await.expect("it has answered before it ended");

@@ -28,7 +28,7 @@ pub(super) struct Pipes {
 pub(super) struct Supervised {
     control: AsyncFd<OwnedFd>,
     /// The process that looks after the supervisor.
-    keeper: Arc<OwnedFd>,
+    monitor: Arc<OwnedFd>,
     /// The second half of a message that said two things.
     pending: Option<Event>,
     over: bool,
@@ -85,7 +85,7 @@ impl Supervised {
     /// The way to a job that was ordered, once its program runs, and the program's number.
     pub(super) async fn started(
         plan: &Plan,
-        (control, keeper): (OwnedFd, Arc<OwnedFd>),
+        (control, monitor): (OwnedFd, Arc<OwnedFd>),
     ) -> Result<(Self, i32), SpawnError> {
         let control = sys::watch(control).map_err(|source| SpawnError::Supervisor {
             what: "watching a control socket",
@@ -93,7 +93,7 @@ impl Supervised {
         })?;
         let mut supervised = Self {
             control,
-            keeper,
+            monitor,
             pending: None,
             over: false,
         };
@@ -113,7 +113,7 @@ impl Supervised {
     /// says so.
     pub(super) fn order(&self, order: Order) {
         // On this host a command may stop it with SIGSTOP; going on, it sees that its supervisor is stopped.
-        let _ = rustix::process::pidfd_send_signal(&*self.keeper, Signal::CONT);
+        let _ = rustix::process::pidfd_send_signal(&*self.monitor, Signal::CONT);
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let _ = rustix::net::send(self.control.get_ref(), &order.encode(), flags);
     }

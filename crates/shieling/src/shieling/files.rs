@@ -136,7 +136,8 @@ impl Shieling {
                     match made {
                         Err(FilesError::File(FileError::Changed(_))) => {}
                         Ok(mut answer) => {
-                            if let Some(note) = self.settle().await {
+                            let changed: Vec<_> = answer.changed().into_iter().map(Path::to_path_buf).collect();
+                            if let Some(note) = self.settle(&changed).await {
                                 answer.add_note(note);
                             }
                             return Ok(answer);

@@ -1,15 +1,19 @@
 //! Staged changes that wait for a person: shown as what they are, asked about as other changes of files are, and
 //! recorded with the answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Shieling, refusal};
 use crate::environment::{Environment, Review};
 use crate::files::FilesError;
-use crate::outcome::{ChangeMode, ChangeState, Changes, Outcome};
+use crate::outcome::{ChangeMode, ChangeState, Changes, HeldBack, Outcome};
 use crate::policy::{Decision, Verdict};
 use crate::request::{Digest, FileOp, Operation};
 use crate::units::ByteCount;
+
+/// How many of the changes that were held back are named after a change of files.
+const HELD_BACK_SHOWN: usize = 3;
 
 impl Shieling {
     /// Asks a person about what a command staged, if it waits for that, and says in its outcome what became of it.
@@ -21,27 +25,39 @@ impl Shieling {
         }
     }
 
-    /// Commits what a change of files left staged, or asks about it, and says what became of it.
-    pub(super) async fn settle(&self) -> Option<String> {
+    /// Commits what a change of these files left staged, or asks about it, and says what became of it.
+    pub(super) async fn settle(&self, changed: &[PathBuf]) -> Option<String> {
         let environment = Arc::clone(&self.environment);
         let mut changes = tokio::task::spawn_blocking(move || environment.settle()).await.ok()??;
         let error = self.review_changes(&mut changes).await;
-        let what = match (changes.state, changes.held_back.as_slice(), &changes.id) {
-            (ChangeState::Committed, [], _) => return error,
-            (ChangeState::Discarded, ..) => "staged: seen by commands, and removed with the sandbox".to_owned(),
-            (ChangeState::Committed, [held, ..], _) => format!("held back: {}; {}", held.because, held.instead),
-            (ChangeState::Waiting, _, Some(id)) => {
-                format!("staged: it waits in the change set {id} until a person applies it")
+        let state = match (changes.state, &changes.id) {
+            (ChangeState::Committed, _) => error,
+            (ChangeState::Discarded, _) => {
+                return Some("staged: seen by commands, and removed with the sandbox".to_owned());
             }
-            (ChangeState::Waiting | ChangeState::Conflict, ..) => {
+            (ChangeState::Waiting, Some(id)) => Some(format!(
+                "staged: it waits in the change set {id} until a person applies it"
+            )),
+            (ChangeState::Waiting | ChangeState::Conflict, _) => {
                 let first = changes.conflicts.first();
-                first.map_or_else(
+                Some(first.map_or_else(
                     || "staged, and not committed".to_owned(),
                     |conflict| format!("staged, and not committed: {}; {}", conflict.because, conflict.instead),
-                )
+                ))
             }
         };
-        Some(what)
+        // A staged set holds what commands before it have made as well.
+        let is_of_these = |held: &&HeldBack| {
+            let path = self.workspace.join(&held.path);
+            changes.mode == ChangeMode::Direct || changed.iter().any(|changed| path.starts_with(changed))
+        };
+        let of_these: Vec<&HeldBack> = changes.held_back.iter().filter(is_of_these).collect();
+        let held = of_these.iter().take(HELD_BACK_SHOWN);
+        let held = held.map(|held| format!("held back: {}", held.text()));
+        let more = of_these.len().saturating_sub(HELD_BACK_SHOWN);
+        let more = (more > 0).then(|| format!("{more} more were held back"));
+        let all: Vec<String> = state.into_iter().chain(held).chain(more).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     async fn review_changes(&self, changes: &mut Changes) -> Option<String> {

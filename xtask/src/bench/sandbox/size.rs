@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crate::subject::Library;
 
 /// By depth below the process from which all come.
-const ROLES: [&str; 4] = ["zygote", "keeper", "server, pid 1 inside", "supervisor, waiting"];
+const ROLES: [&str; 4] = ["zygote", "monitor", "server, pid 1 inside", "supervisor, waiting"];
 const LARGEST_PROGRAM_BYTES: u64 = 2_000_000;
 const LARGEST_RESIDENT_KIB: u64 = 3 * 1024;
 
@@ -27,11 +27,11 @@ pub(super) fn run(library: &Library) -> anyhow::Result<String> {
     let zygote = library.zygote()?;
     let place = library.sandbox();
     place.run("true")?;
-    // The next supervisor and the next keeper are made after a command has gone.
+    // The next supervisor and the next monitor are made after a command has gone.
     std::thread::sleep(Duration::from_millis(300));
     let _ = writeln!(
         text,
-        "Processes of one idle sandbox, with the keeper and the server that wait for the next one:\n"
+        "Processes of one idle sandbox, with the monitor and the server that wait for the next one:\n"
     );
     let _ = writeln!(text, "| process | VmRSS | Pss |\n|-|-|-|");
     let (mut resident, mut shares) = (0, Some(0));

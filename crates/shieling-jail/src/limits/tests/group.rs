@@ -220,7 +220,7 @@ fn a_process_moves_itself_in_and_its_children_are_born_there() {
 }
 
 #[test]
-fn what_a_keeper_that_died_left_behind_goes_with_the_next_sandbox() {
+fn what_a_monitor_that_died_left_behind_goes_with_the_next_sandbox() {
     let limits = Limits {
         pids: Some(20),
         ..Limits::default()
@@ -244,7 +244,7 @@ fn what_a_keeper_that_died_left_behind_goes_with_the_next_sandbox() {
     assert_eq!(
         left,
         (false, true, true),
-        "the dead keeper's is gone; ours and the other namespace's are not"
+        "the dead monitor's is gone; ours and the other namespace's are not"
     );
 }
 

@@ -15,7 +15,7 @@ fn python() -> bool {
 }
 
 /// As pid 1 gets them.
-fn kills(enforcement: &super::Enforcement) -> super::Kills {
+fn kills(enforcement: &super::Enforcement) -> super::OomCounter {
     let files: Vec<_> = enforcement
         .counters()
         .iter()

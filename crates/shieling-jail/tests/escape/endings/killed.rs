@@ -56,21 +56,21 @@ pub(super) fn init_killed(field: &Field<'_>) -> Checked {
     is_lost_or_seen(&running.end()?)?;
     mark.wait_for(0)?;
     above.are_gone()?;
-    // The keeper is left, and clears up.
-    let name = format!("shieling-{}-", above.keeper.pid);
+    // The monitor is left, and clears up.
+    let name = format!("shieling-{}-", above.monitor.pid);
     let left: Vec<String> = groups().into_iter().filter(|group| group.contains(&name)).collect();
     check(left.is_empty(), || format!("control groups are left: {left:?}"))?;
     // A new one takes its place.
     place.works("true").map(drop)
 }
 
-pub(super) fn keeper_killed(field: &Field<'_>) -> Checked {
+pub(super) fn monitor_killed(field: &Field<'_>) -> Checked {
     let place = field.place().start()?;
     let mark = Mark::new();
     let running = Background::start(field, &place, &format!("setsid -f sleep {mark}; exec sleep {mark}"))?;
     let above = above_of_exec(&mark)?;
     field.attempted();
-    signal(above.keeper.pid, Signal::KILL)?;
+    signal(above.monitor.pid, Signal::KILL)?;
     is_lost_or_seen(&running.end()?)?;
     mark.wait_for(0)?;
     above.are_gone()?;
@@ -103,7 +103,7 @@ pub(super) fn stopped(field: &Field<'_>) -> Checked {
         let mark = Mark::new();
         let running = Background::start(field, &place, &format!("setsid -f sleep {mark}; exec sleep {mark}"))?;
         let above = above_of_exec(&mark)?;
-        let victim = [&above.supervisor, &above.init, &above.keeper][which];
+        let victim = [&above.supervisor, &above.init, &above.monitor][which];
         field.attempted();
         signal(victim.pid, Signal::STOP)?;
         // A supervisor is told to go on by pid 1, perhaps before anybody has seen it stopped.
@@ -160,7 +160,7 @@ pub(super) fn host_killed(field: &Field<'_>) -> Checked {
     Ok(())
 }
 
-/// All processes of the jail above these, which are those up to the keeper.
+/// All processes of the jail above these, which are those up to the monitor.
 pub(super) fn ancestors(inside: &[i32], host: i32) -> Checked<Vec<Pinned>> {
     let mut found = Vec::new();
     for &pid in inside {

@@ -112,10 +112,14 @@ pub(super) fn deleted(info: &FileInfo, context: &CallContext) -> String {
         Kind::Link => "the link",
         Kind::Fifo | Kind::Socket | Kind::Device => "",
     };
-    format!("removed {what} {}", shown(&info.path, context)).replace("  ", " ")
+    let text = format!("removed {what} {}", shown(&info.path, context)).replace("  ", " ");
+    noted(text, info.note.as_ref())
 }
 
 pub(super) fn moved(info: &FileInfo, from: &str, context: &CallContext) -> String {
     let from = visible::line(from, SHOWN);
-    format!("moved {from} to {}", shown(&info.path, context))
+    noted(
+        format!("moved {from} to {}", shown(&info.path, context)),
+        info.note.as_ref(),
+    )
 }

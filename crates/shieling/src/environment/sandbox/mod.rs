@@ -31,6 +31,7 @@ mod refused;
 mod full;
 mod hidden;
 mod fit;
+mod error;
 mod foreign;
 mod held_port;
 mod no_network;
@@ -66,6 +67,7 @@ use crate::request::Command;
 
 use outside::{Outlet, Outside};
 
+pub use error::SandboxError;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
@@ -160,30 +162,6 @@ type Guarding = Arc<Mutex<Option<Guard>>>;
 
 /// What a jail and the ends of its commands share to judge what those changed; none where nothing is judged so.
 type Watching = Arc<Mutex<Option<Watched>>>;
-
-/// A sandbox that could not be started. Nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SandboxError {
-    /// What is to be seen cannot be shown so.
-    #[error(transparent)]
-    View(#[from] ViewError),
-    /// What is to be hidden could not be found.
-    #[error(transparent)]
-    Hidden(#[from] HiddenError),
-    /// This isolation cannot do what is asked.
-    #[error("{0}")]
-    Unsupported(&'static str),
-    /// The workspace cannot be staged.
-    #[error(transparent)]
-    Stage(#[from] StageError),
-    /// A layer is missing on this host, or the jail could not be built.
-    #[error(transparent)]
-    Jail(#[from] JailError),
-    /// The gateway of its network could not be started, or could not serve it.
-    #[error("the gateway of its network cannot be started: {0}")]
-    Gateway(String),
-}
 
 /// A jail, and what has to be looked after in it.
 #[derive(Debug)]

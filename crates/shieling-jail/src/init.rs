@@ -19,11 +19,11 @@ use shieling_jail::plan::Plan;
 
 use crate::confine::{Binding, Confinement};
 use crate::gateway;
-use crate::limits::{Apart, Eye, Kills};
+use crate::limits::{Apart, Eye, OomCounter};
 use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
-use crate::supervisor::{self, TAKEN_LAST, Ways, timespec};
+use crate::supervisor::{self, Channels, TAKEN_LAST, timespec};
 use crate::sys::{self, Copied, Reaped};
 use crate::view::{self, View};
 
@@ -35,8 +35,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// How long one waits before a supervisor is tried to be made again.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// A jail's server.
-pub(crate) struct Server {
+/// The first process of a jail: pid 1 where it has a pid namespace.
+pub(crate) struct Init {
     control: OwnedFd,
     updates: OwnedFd,
     /// Whoever started the jail; none where somebody else looks after that.
@@ -44,7 +44,7 @@ pub(crate) struct Server {
     view: Option<View>,
     confinement: Option<Confinement>,
     apart: Option<Apart>,
-    kills: Kills,
+    kills: OomCounter,
     eye: Option<Eye>,
     /// Whether there were jobs when it last looked.
     looked: bool,
@@ -65,7 +65,7 @@ pub(crate) enum Over {
 }
 
 impl Over {
-    /// The status with which pid 1 ends, by which its keeper knows.
+    /// The status with which pid 1 ends, by which its monitor knows.
     pub(crate) fn status(self) -> i32 {
         match self {
             Self::LastJob => 3,
@@ -87,14 +87,14 @@ struct Jobs {
     waiting: Option<OwnedFd>,
 }
 
-impl Server {
+impl Init {
     /// One that nothing has been asked of yet.
     pub(crate) fn new(
         control: BorrowedFd<'_>,
         updates: BorrowedFd<'_>,
         host: Option<&OwnedFd>,
         view: Option<View>,
-        kills: Kills,
+        kills: OomCounter,
     ) -> Step<Self> {
         let start = || "starting".to_owned();
         let own = |fd: BorrowedFd<'_>| {
@@ -165,7 +165,7 @@ impl Server {
     }
 
     /// How many were killed for memory.
-    pub(crate) fn kills(&self) -> &Kills {
+    pub(crate) fn kills(&self) -> &OomCounter {
         &self.kills
     }
 
@@ -328,16 +328,12 @@ impl Server {
         };
         match copied {
             Copied::Child => {
-                // What is the server's alone. Above all the end of the pipe that keeps us alive.
+                // What is init's alone. Above all the end of the pipe that keeps us alive.
                 let alive = self.jobs.alive.as_ref().map(OwnedFd::as_fd);
                 let host = self.host.as_ref().map(OwnedFd::as_fd);
-                let server = [self.updates.as_fd(), self.jobs.children.as_fd(), heard.as_fd()];
-                server
-                    .into_iter()
-                    .chain(host)
-                    .chain(alive)
-                    .for_each(sys::close_for_good);
-                let ways = Ways {
+                let init = [self.updates.as_fd(), self.jobs.children.as_fd(), heard.as_fd()];
+                init.into_iter().chain(host).chain(alive).for_each(sys::close_for_good);
+                let channels = Channels {
                     orders: &self.control,
                     taken: told,
                     life: &self.jobs.life,
@@ -346,7 +342,7 @@ impl Server {
                     confinement: self.confinement.as_ref(),
                     apart: self.apart.as_ref(),
                 };
-                supervisor::run(ways, binding, &self.kills, probe)
+                supervisor::run(channels, binding, &self.kills, probe)
             }
             Copied::Parent(pid) => {
                 self.jobs.supervisors.push(pid);

@@ -6,9 +6,8 @@ use std::collections::VecDeque;
 use rustix::process::{Pid, Signal};
 use shieling_jail::message::{Order, Report};
 
-use crate::supervisor::{KILL_BUDGET_MS, KILL_PAUSE_MS, REFUSED_ROUNDS, now_ms};
 use crate::sys;
-use crate::tree::{self, Part, Tree, Walk};
+use crate::tree::{self, KILL_BUDGET_MS, KILL_PAUSE_MS, Part, REFUSED_ROUNDS, Tree, Walk, now_ms};
 
 /// How many parts may wait to be ended. A host has at most one for each command of a session that left
 /// something behind.
@@ -21,7 +20,7 @@ const TICK_MS: u64 = 10;
 
 /// The parts that are to be ended.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct Subtrees {
     waiting: VecDeque<Order>,
     current: Option<Ending>,
 }
@@ -41,7 +40,7 @@ struct Ending {
     leaving: Option<(Pid, Option<u64>)>,
 }
 
-impl Parts {
+impl Subtrees {
     /// Takes an order in. More than fit are not taken: the host ends the whole job then.
     pub(crate) fn take(&mut self, order: Order) {
         if self.waiting.len() < MOST {

@@ -1,6 +1,6 @@
 //! What happens outside of the jail: its namespaces, the limits that need the host's view, its end.
 //!
-//! A keeper waits for one order, makes one jail of it, dies with the host and takes the jail with it;
+//! A monitor waits for one order, makes one jail of it, dies with the host and takes the jail with it;
 //! and it goes only once the jail's last process has.
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -12,34 +12,20 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use shieling_jail::message::{self, Answer, JAIL, LIKELY, Layer};
 use shieling_jail::plan::{Isolation, Network, Plan};
 
+use crate::init::Over;
 use crate::inside::{self, Identity, Outside};
 use crate::limits::{self, Enforcement};
+use crate::order::{COLD, LATER, Order, WARM, answer, order_of, read};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
-use crate::server::Over;
-use crate::socket::{self, read_whole};
+use crate::socket;
 use crate::sys::{self, Copied};
-use crate::view;
-use crate::zygote::{COLD, LATER, WARM};
-
-/// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
-const LONGEST_PLAN: usize = 16 * 1024 * 1024;
 
 /// How long pid 1 may take to go once there is nobody who gives orders any more.
 const LEAVING: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// What comes with an order.
-pub(crate) struct Order {
-    /// The jail's way to the host: one answer, then orders to start commands.
-    pub(crate) control: OwnedFd,
-    /// Orders to hide and protect more.
-    pub(crate) updates: OwnedFd,
-    /// The encoded plan.
-    pub(crate) plan: OwnedFd,
-}
-
 /// Pid 1 of a jail: in namespaces of its own, waiting to be told what to make of them.
-struct Server {
+struct InitHandle {
     number: Pid,
     pinned: OwnedFd,
     /// The way to it.
@@ -81,7 +67,7 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: 
         // If it cannot be made now, the order will say why.
         false => {
             let outside: Vec<&OwnedFd> = [&orders, &host].into_iter().chain(&taken).collect();
-            Server::make(true, &outside, None).ok()
+            InitHandle::make(true, &outside, None).ok()
         }
     };
     let mut ready = warm.then(make).flatten();
@@ -113,13 +99,6 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: 
     }
 }
 
-/// Tells the host what came of its plan, and gives it what goes with that.
-pub(crate) fn answer(control: &OwnedFd, answer: &Answer, given: &[OwnedFd]) {
-    let given: Vec<_> = given.iter().map(OwnedFd::as_fd).collect();
-    // If the host is gone, nobody needs to know.
-    let _ = socket::send(control, &message::encode(answer), &given);
-}
-
 /// What comes over the orders socket.
 enum Heard {
     Order(Order),
@@ -148,26 +127,7 @@ fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Heard> {
     }
 }
 
-/// How many descriptors an order has.
-pub(crate) const ORDER: usize = 3;
-
-/// An order from its descriptors.
-pub(crate) fn order_of(fds: Vec<OwnedFd>) -> Option<Order> {
-    let [control, updates, plan] = <[OwnedFd; ORDER]>::try_from(fds).ok()?;
-    Some(Order { control, updates, plan })
-}
-
-/// A plan from its file.
-pub(crate) fn read(plan: &OwnedFd) -> Step<Plan> {
-    let bytes = read_whole(plan, LONGEST_PLAN).or_refuse(Layer::Start, || "reading the plan".to_owned())?;
-    let Some(plan) = message::decode::<Plan>(&bytes) else {
-        return refuse(Layer::Start, "the plan is not one of this version's");
-    };
-    view::check(&plan.view)?;
-    Ok(plan)
-}
-
-fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
+fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<InitHandle>) -> Step {
     if plan.isolation == Isolation::Full {
         return jail(plan, order, host, ready);
     }
@@ -186,9 +146,9 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 }
 
 /// Makes the jail, and waits for its end or the host's.
-fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
+fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<InitHandle>) -> Step {
     let prepare = || limits::prepare(&plan.limits, plan.isolation);
-    let (server, prepared) = match ready {
+    let (init, prepared) = match ready {
         Some(ready) if plan.network != Network::Host => (ready, None),
         other => {
             if let Some(unfit) = other {
@@ -196,8 +156,8 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
             }
             let prepared = limits::at_birth().then(prepare).transpose()?;
             let group = prepared.as_ref().and_then(Enforcement::birthplace);
-            match Server::make(plan.network != Network::Host, &[host], group.as_ref()) {
-                Ok(server) => (server, prepared),
+            match InitHandle::make(plan.network != Network::Host, &[host], group.as_ref()) {
+                Ok(init) => (init, prepared),
                 Err(refusal) => {
                     prepared.into_iter().for_each(Enforcement::remove);
                     return Err(refusal);
@@ -206,30 +166,30 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         }
     };
     // It builds its view while the limits are made.
-    let handed = own::mounts(&plan.foreign).and_then(|foreign| server.begin(&order, &foreign));
+    let handed = own::mounts(&plan.foreign).and_then(|foreign| init.begin(&order, &foreign));
     if let Err(refusal) = handed {
-        server.end();
+        init.end();
         prepared.into_iter().for_each(Enforcement::remove);
         return Err(refusal);
     }
     let begun = prepared.map_or_else(prepare, Ok).map(|limits| {
-        let held = server.limit(&limits);
+        let held = init.limit(&limits);
         (limits, held)
     });
     match begun {
         Err(refusal) => {
-            server.end();
+            init.end();
             Err(refusal)
         }
         Ok((limits, Err(refusal))) => {
-            server.end();
+            init.end();
             limits.remove();
             Err(refusal)
         }
         Ok((limits, Ok(()))) => {
             let Order { control, updates, plan } = order;
             drop(plan);
-            let over = server.wait(host, &control);
+            let over = init.wait(host, &control);
             // What follows is nobody's to wait for.
             let _ = socket::send(&updates, message::GONE, &[]);
             if over == Over::LastJob {
@@ -246,10 +206,10 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
     }
 }
 
-impl Server {
+impl InitHandle {
     /// In new namespaces: all of them, but a network only if it is to be its own. That of control groups pid 1 makes
     /// itself, since what it sees begins with the groups that it is in then.
-    /// `outside` is what the keeper has open and it shall not; `group` is where it is cloned into.
+    /// `outside` is what the monitor has open and it shall not; `group` is where it is cloned into.
     fn make(own_network: bool, outside: &[&OwnedFd], group: Option<&OwnedFd>) -> Step<Self> {
         let start = || "starting".to_owned();
         let (told, hears) = socket::pair().or_refuse(Layer::Start, start)?;
@@ -301,7 +261,7 @@ impl Server {
         }
         let entrances: Vec<_> = limits.entrances().collect();
         let outside = Outside {
-            keeper: rustix::process::getpid().as_raw_pid(),
+            monitor: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
             entrances: entrances.len(),
             apart: limits.apart().count(),
@@ -337,7 +297,7 @@ impl Server {
         let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
     }
 
-    /// Kills it, if it has not ended. Its end is reported only once every other process in it is gone.
+    /// OomCounter it, if it has not ended. Its end is reported only once every other process in it is gone.
     fn end(self) -> Over {
         self.kill();
         loop {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Told by the kernel or by the watch. Works after a fork, in whatever namespace.
 #[derive(Debug, Clone)]
-pub(crate) struct Kills(Source);
+pub(crate) struct OomCounter(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
@@ -19,7 +19,7 @@ enum Source {
     Watch(&'static AtomicU64),
 }
 
-impl Kills {
+impl OomCounter {
     pub(super) fn never() -> Self {
         Self(Source::Never)
     }
