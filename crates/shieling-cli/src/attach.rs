@@ -24,13 +24,14 @@ use crate::options::Attach;
 use crate::person::Person;
 use crate::run;
 use crate::signals::{SIGINT, SIGTERM, taken};
+use crate::state;
 use crate::words::Failure;
 use client::{Connection, Server, servers};
 use protocol::{ClientMessage, Question, ServerMessage};
 
 /// Runs `shieling attach`. Returns its exit status.
 pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
-    let state = run::state_directory()
+    let state = state::directory()
         .ok_or_else(|| Failure::new("no server can be found: neither XDG_STATE_HOME nor HOME is set"))?;
     let runtime = run::serving()?;
     let done = runtime.block_on(async {

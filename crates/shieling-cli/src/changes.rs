@@ -11,8 +11,7 @@ use shieling::changes::{
 use crate::config::{Printable, files, reason};
 use crate::escape;
 use crate::options::ChangeSets;
-use crate::run;
-use crate::setup;
+use crate::state;
 use crate::words::Failure;
 
 /// The status where a set was not applied, and stays.
@@ -42,12 +41,12 @@ pub(crate) fn changes(options: &ChangeSets) -> Result<u8, Failure> {
 
 /// The sets; nothing if none was ever kept.
 fn store() -> Result<Option<Store>, Failure> {
-    let state = run::state_directory()
+    let state = state::directory()
         .ok_or_else(|| Failure::new("there are no change sets: neither XDG_STATE_HOME nor HOME is set"))?;
     let Ok(state) = files::canonical(&state) else {
         return Ok(None);
     };
-    Store::open(&setup::change_sets(&state), Limits::default())
+    Store::open(&state::change_sets(&state), Limits::default())
         .map(Some)
         .map_err(|error| failure(&error))
 }

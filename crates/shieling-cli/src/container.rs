@@ -15,6 +15,7 @@ use shieling_container::{
 use crate::config::{Printable, files};
 use crate::options::{self, ContainerUser, Engine, Network};
 use crate::plan::{ContainerPlan, Plan};
+use crate::runtime;
 use crate::words::Failure;
 
 /// What of this process says where engines listen.
@@ -62,7 +63,7 @@ pub(crate) fn find_engine() -> Result<String, Failure> {
 
 /// Waits for something on a thread of its own, since the caller may be in an event loop.
 fn elsewhere<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, Failure> {
-    let runtime = crate::run::runtime()?;
+    let runtime = runtime::start()?;
     let thread = std::thread::Builder::new().spawn(move || runtime.block_on(work));
     let waited = thread.map(std::thread::JoinHandle::join);
     match waited {

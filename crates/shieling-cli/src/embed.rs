@@ -16,7 +16,8 @@ use crate::config::{self, Loaded, Surroundings};
 use crate::describe;
 use crate::options::{EnvironmentName, Settings, Source};
 use crate::plan::{Plan, Purpose};
-use crate::run::{self, Library};
+use crate::run::Library;
+use crate::state;
 
 /// What an environment is opened with, besides its settings.
 #[derive(Default)]
@@ -144,7 +145,7 @@ impl Embedded {
 
     /// Where the whole outputs of this user's commands are kept, if that is known.
     pub fn outputs() -> Option<PathBuf> {
-        run::state_directory().map(|state| crate::setup::outputs(&state))
+        state::directory().map(|state| state::outputs(&state))
     }
 }
 

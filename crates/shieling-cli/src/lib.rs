@@ -8,6 +8,10 @@
 pub mod embed;
 mod options;
 mod config;
+mod defaults;
+mod state;
+mod bash;
+mod runtime;
 mod far;
 mod plan;
 mod run;

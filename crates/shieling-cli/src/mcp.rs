@@ -26,6 +26,7 @@ use crate::options::{Approval, EnvironmentName, Mcp, Source};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library};
 use crate::signals::Signals;
+use crate::state;
 use crate::words::Failure;
 
 /// How much one file of the default log holds, and how many full ones are kept besides.
@@ -98,7 +99,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     let served = runtime.block_on(async {
         let mut signals = Signals::new()?;
         // Without the socket `shieling attach` finds no server; the agent is served all the same.
-        let attach_server = run::state_directory()
+        let attach_server = state::directory()
             .filter(|_| kept)
             .and_then(|state| AttachServer::open(&state).ok());
         let mut people = JoinSet::new();
@@ -170,7 +171,7 @@ fn default_audit(workspace: &Path) -> Result<std::path::PathBuf, Failure> {
         .with("because", "a command does not start if it cannot be recorded")
         .with("instead", "name a file with `--audit FILE`, outside the workspace")
     };
-    let state = run::state_directory().ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set".to_owned()))?;
+    let state = state::directory().ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set".to_owned()))?;
     let directory = state.join("audit");
     match files::private(&directory) {
         Ok(()) => Ok(directory.join(log_name(workspace))),

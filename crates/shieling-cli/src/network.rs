@@ -11,11 +11,11 @@ use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling::{Builder, Shieling};
 
+use crate::bash;
 use crate::config::{Printable, files, reason};
 use crate::options::NamedSecret;
 use crate::plan::Plan;
-use crate::run;
-use crate::setup;
+use crate::runtime;
 use crate::words::Failure;
 
 /// The variables that name the user's proxy, the strongest first.
@@ -84,7 +84,7 @@ fn secret(spec: &SecretSpec, value: &str) -> Result<Secret, String> {
 
 /// What a command of the user's own prints, run on this host as the user would.
 fn printed(text: &str, plan: &Plan) -> Result<String, String> {
-    let shell = setup::shell(None).map_err(|failure| failure.what())?;
+    let shell = bash::find(None).map_err(|failure| failure.what())?;
     let variables = std::env::vars().collect();
     let workspace = plan.workspace.clone();
     let command = Command::new(text, &workspace)
@@ -95,7 +95,7 @@ fn printed(text: &str, plan: &Plan) -> Result<String, String> {
         let local = Arc::new(Local::new(shell));
         let builder = Shieling::builder(local, Policy::open(), workspace).approval(Mode::Never);
         let shieling = builder.build().map_err(|error| error.to_string())?;
-        let runtime = run::runtime().map_err(|failure| failure.what())?;
+        let runtime = runtime::start().map_err(|failure| failure.what())?;
         let outcome = runtime.block_on(async {
             let outcome = shieling.run(command, None).await;
             shieling.close().await;

@@ -13,6 +13,7 @@ use shieling::units::ByteCount;
 use shieling_remote::agent::{Setup, Wanted};
 
 use crate::config::{self, Loaded};
+use crate::defaults;
 use crate::far::{Far, Unreached};
 use crate::options::{
     AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
@@ -46,53 +47,6 @@ impl Purpose {
             Self::Exec | Self::Run | Self::Shell | Self::Describe => EnvironmentName::Sandbox,
             Self::Judge => EnvironmentName::Local,
         }
-    }
-}
-
-/// Who is asked where nobody says.
-pub(crate) fn default_approval(env: EnvironmentName) -> Approval {
-    match env {
-        EnvironmentName::Local => Approval::Always,
-        // Where another machine has a sandbox.
-        EnvironmentName::Ssh => Approval::Policy,
-        EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Container => Approval::Policy,
-    }
-}
-
-/// What of the network can be reached where nobody says. A loopback of its own takes a network namespace.
-pub(crate) fn default_network(env: EnvironmentName, isolation: Isolation) -> Network {
-    match (env, isolation) {
-        (EnvironmentName::Local, _) => Network::Host,
-        (EnvironmentName::Sandbox | EnvironmentName::Ssh, Isolation::Full) => Network::Loopback,
-        (EnvironmentName::Sandbox | EnvironmentName::Ssh, Isolation::Landlock) => Network::None,
-        (EnvironmentName::Memory | EnvironmentName::Container, _) => Network::None,
-    }
-}
-
-/// The limits where nobody sets one. Without namespaces memory and processes cannot be limited on
-/// every host, so there they are only where somebody asks for it.
-pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
-    let value = "a default of ours is well formed";
-    let sandbox = matches!(env, EnvironmentName::Sandbox | EnvironmentName::Ssh) && isolation == Isolation::Full;
-    Settings {
-        timeout: Some("60s".parse::<Timeout>().expect(value)),
-        max_output: Some("64KiB".parse::<Size>().expect(value)),
-        max_image_bytes: Some("10MiB".parse::<Size>().expect(value)),
-        max_repeats: Some(5),
-        memory: match env {
-            EnvironmentName::Memory => Some("256MiB".parse().expect(value)),
-            EnvironmentName::Container => Some("512MiB".parse().expect(value)),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => {
-                sandbox.then(|| "4GiB".parse().expect(value))
-            }
-        },
-        pids: match env {
-            EnvironmentName::Container => Some("256".parse().expect(value)),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Ssh => {
-                sandbox.then(|| "512".parse().expect(value))
-            }
-        },
-        ..Settings::default()
     }
 }
 
@@ -321,7 +275,7 @@ impl Plan {
             holds_unread(amounts_to, &place, &loaded)?;
         }
         let typed_timeout = loaded.settings.timeout.filter(|_| loaded.file_of("timeout").is_none());
-        let approval = loaded.settings.approval.unwrap_or(default_approval(amounts_to));
+        let approval = loaded.settings.approval.unwrap_or(defaults::approval(amounts_to));
         if matches!(purpose, Purpose::Exec | Purpose::Run)
             && amounts_to == EnvironmentName::Local
             && approval == Approval::Never
@@ -358,7 +312,7 @@ impl Plan {
         }
         let workspace = far.as_ref().map_or(workspace, |far| far.surroundings().workspace);
         let isolation = settings.isolation.unwrap_or(Isolation::Full);
-        let mut limits = defaults(amounts_to, isolation);
+        let mut limits = defaults::settings(amounts_to, isolation);
         let (container, workspace) = match env {
             EnvironmentName::Container if purpose != Purpose::Judge => {
                 let (container, workdir) = ContainerPlan::new(&settings, &workspace)?;
@@ -396,7 +350,7 @@ impl Plan {
             store_output: true,
             isolation,
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
-            network: settings.network.unwrap_or(default_network(amounts_to, isolation)),
+            network: settings.network.unwrap_or(defaults::network(amounts_to, isolation)),
             network_asked: settings.network.is_some(),
             allow_host: settings.allow_host,
             secret: settings.secret,
@@ -495,10 +449,10 @@ fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> 
 fn far_setup(loaded: &Loaded) -> Setup {
     let settings = &loaded.settings;
     let isolation = settings.isolation.unwrap_or(Isolation::Full);
-    let sandbox = defaults(EnvironmentName::Sandbox, isolation);
+    let sandbox = defaults::settings(EnvironmentName::Sandbox, isolation);
     let network = settings
         .network
-        .unwrap_or(default_network(EnvironmentName::Sandbox, isolation));
+        .unwrap_or(defaults::network(EnvironmentName::Sandbox, isolation));
     Setup {
         environment: Wanted::Auto,
         workspace: Some(loaded.workspace.clone()).filter(|workspace| !workspace.as_os_str().is_empty()),

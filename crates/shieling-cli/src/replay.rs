@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use crate::config::{Printable, files, reason};
 use crate::escape::{self, Escaped};
 use crate::options::Replay;
-use crate::run;
-use crate::setup;
+use crate::runtime;
 use crate::signals::taken;
+use crate::state;
 use crate::words::Failure;
 
 /// The longest line that is read: an event may hold some MiB of output, and JSON escapes it.
@@ -40,12 +40,12 @@ pub(crate) fn replay(options: &Replay) -> Result<u8, Failure> {
     if options.as_text || !io::stdout().is_terminal() {
         return print(&mut recording, options.marks);
     }
-    run::runtime()?.block_on(play(&mut recording, options))
+    runtime::start()?.block_on(play(&mut recording, options))
 }
 
 /// Prints what recordings there are, newest first.
 fn list() -> Result<u8, Failure> {
-    let directory = setup::recordings(&state()?);
+    let directory = state::recordings(&state()?);
     let all = list_recordings(&directory)
         .map_err(|error| Failure::new(format!("{} cannot be read: {}", Printable(&directory), reason(&error))))?;
     if all.is_empty() {
@@ -67,15 +67,14 @@ fn list() -> Result<u8, Failure> {
 }
 
 fn state() -> Result<PathBuf, Failure> {
-    run::state_directory()
-        .ok_or_else(|| Failure::new("there are no recordings: neither XDG_STATE_HOME nor HOME is set"))
+    state::directory().ok_or_else(|| Failure::new("there are no recordings: neither XDG_STATE_HOME nor HOME is set"))
 }
 
 /// The file of a recording. What has the form of an id is one, and never part of a path.
 fn find(named: &Path) -> Result<PathBuf, Failure> {
     let id = named.to_str().and_then(|text| text.parse::<RecordingId>().ok());
     let Some(id) = id else { return Ok(named.to_owned()) };
-    Ok(setup::recordings(&state()?).join(id.file_name()))
+    Ok(state::recordings(&state()?).join(id.file_name()))
 }
 
 /// Something that a recording holds.

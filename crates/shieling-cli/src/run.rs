@@ -30,9 +30,11 @@ use crate::options::{Approval, EnvironmentName, Settings, Source};
 use crate::output::{Written, all_written, copy, is_one_place};
 use crate::plan::{self, Plan, Purpose};
 use crate::pty::Inner;
+use crate::runtime;
 use crate::sandbox::{self, Caller};
 use crate::setup::{self, Place};
 use crate::signals::{Signals, taken};
+use crate::state;
 use crate::words::Failure;
 
 /// What holds for this invocation, from the command line and the files.
@@ -99,7 +101,7 @@ impl Library {
     ) -> Result<Self, Failure> {
         let mut variables = variables(plan, terminal)?;
         // What runs in memory is kept there, unless somebody asks for more.
-        let state = state_directory().filter(|_| plan.env != EnvironmentName::Memory || plan.record);
+        let state = state::directory().filter(|_| plan.env != EnvironmentName::Memory || plan.record);
         sandbox::keep_out(plan, state.as_deref())?;
         #[cfg(feature = "container")]
         crate::container::keep_out(plan)?;
@@ -125,7 +127,7 @@ impl Library {
         if plan.once && plan.approval != Approval::Always {
             let within = tokio::runtime::Handle::try_current().is_ok();
             if plan.opens_hosts() && !within {
-                ahead = Some(runtime()?);
+                ahead = Some(runtime::start()?);
             }
             let _within = ahead.as_ref().map(tokio::runtime::Runtime::enter);
             place.start_ahead();
@@ -246,7 +248,7 @@ impl Library {
     /// An event loop: the one in which something was started ahead, if there is one.
     fn runtime(&self) -> Result<tokio::runtime::Runtime, Failure> {
         let ahead = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
-        ahead.map_or_else(runtime, Ok)
+        ahead.map_or_else(runtime::start, Ok)
     }
 
     /// Runs a command to its end, or to ours.
@@ -463,14 +465,6 @@ pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
 }
 
-/// An event loop, with signals and timers.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
-}
-
 const SIGPIPE: u8 = 13;
 
 /// As [`all_written`]; pending for ever if nothing is written.
@@ -602,7 +596,7 @@ fn tried(settings: Settings) -> Result<Tried, Failure> {
     let Some(Place::Sandbox { sandbox, .. }) = &library.place else {
         return Err(Failure::new("this is no sandbox"));
     };
-    runtime()?.block_on(async {
+    runtime::start()?.block_on(async {
         let confinement = match sandbox.start().await {
             Ok(confinement) => confinement,
             Err(error) => {
@@ -761,11 +755,11 @@ pub(crate) struct Piece {
 
 /// Reads a piece of a stored output.
 pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> Result<Piece, Failure> {
-    let directory = state_directory()
+    let directory = state::directory()
         .ok_or_else(|| Failure::new("there is no stored output: neither XDG_STATE_HOME nor HOME is set"))?;
     let stream = if stdout { Stream::Stdout } else { Stream::Stderr };
     let piece = output::read_spilled(
-        &setup::outputs(&directory),
+        &state::outputs(&directory),
         id,
         stream,
         cursor,
@@ -777,15 +771,4 @@ pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> 
         next: piece.next_cursor,
         end: piece.end,
     })
-}
-
-/// Where Shieling keeps what outlives a run: `$XDG_STATE_HOME/shieling`, or under `~/.local/state`.
-pub(crate) fn state_directory() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-    Some(base.join("shieling"))
 }

@@ -12,7 +12,7 @@ use crate::config::{Printable, files, reason};
 use crate::options::{Changes, EnvironmentName, Isolation, Network};
 use crate::plan::Plan;
 use crate::repository::{self, Repository};
-use crate::setup;
+use crate::state;
 use crate::words::Failure;
 
 /// Who asks, as far as it decides what is seen in a sandbox.
@@ -124,7 +124,7 @@ pub(crate) fn restrictions(
         restrictions.kept_home = Some(kept_home(&plan.workspace, state.as_deref())?);
     }
     let state = state.and_then(|state| files::canonical(&state).ok());
-    restrictions.held_back = state.as_deref().map(setup::change_sets);
+    restrictions.held_back = state.as_deref().map(state::change_sets);
     restrictions.own = state.into_iter().collect();
     Ok(restrictions)
 }
@@ -152,7 +152,7 @@ fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
     let state = files::canonical(state).map_err(|error| nowhere(reason(&error)))?;
     Ok(Staging {
         mode,
-        directory: setup::change_sets(&state),
+        directory: state::change_sets(&state),
         limits: Limits::default(),
         rules: ChangeRules::default(),
     })

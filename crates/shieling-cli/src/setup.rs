@@ -8,7 +8,7 @@ use shieling::approval::{Approver, Mode};
 use shieling::audit;
 use shieling::environment::{
     self, Ability, Capabilities, EnforceError, Enforced, Enforcement, Environment, Later, Local, Network, Restrictions,
-    Sandbox, Shell,
+    Sandbox,
 };
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
@@ -16,26 +16,21 @@ use shieling::policy::{Policy, RuleFile};
 use shieling::process::{Process, SpawnError, Streams};
 use shieling::request::Command;
 use shieling::session::{Human, RecordingSettings};
-use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
 #[cfg(feature = "container")]
 use shieling_container::Container;
 #[cfg(feature = "memory")]
 use shieling_memory::Memory;
 
+use crate::bash;
 use crate::config::{Printable, files, reason};
 use crate::far::Far;
 use crate::options::{Approval, EnvironmentName, Isolation, PolicyName, Prefix};
 use crate::person::Person;
 use crate::plan::Plan;
 use crate::sandbox;
+use crate::state;
 use crate::words::Failure;
-
-/// How much of a command's whole output is kept in files.
-pub(crate) const WHOLE: ByteCount = ByteCount::mib(16);
-
-/// Where bash is, unless somebody chose a shell.
-const USUAL: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
 /// Where commands run.
 pub(crate) enum Place {
@@ -77,7 +72,7 @@ impl Place {
                 caller.state.as_deref(),
             )?)));
         }
-        let shell = shell(plan.shell.as_deref())?;
+        let shell = bash::find(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
             let local = Local::new(shell).with_workspace(&plan.workspace);
             return Ok(Self::Local(Arc::new(if plan.once { local.once() } else { local })));
@@ -181,8 +176,8 @@ pub(crate) fn for_running(
     builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
     if let Some(state) = state.filter(|_| plan.store_output) {
         builder = builder.spill(SpillTo {
-            per_command: WHOLE,
-            ..SpillTo::new(outputs(state))
+            per_command: state::WHOLE,
+            ..SpillTo::new(state::outputs(state))
         });
     }
     if plan.record {
@@ -191,7 +186,7 @@ pub(crate) fn for_running(
                 "there is no place for recordings: neither XDG_STATE_HOME nor HOME is set; nothing was started",
             ));
         };
-        builder = builder.recordings(RecordingSettings::new(recordings(state)));
+        builder = builder.recordings(RecordingSettings::new(state::recordings(state)));
     }
     bound(builder)
 }
@@ -212,7 +207,7 @@ fn protecting(plan: &Plan) -> Option<Sandbox> {
     if plan.env != EnvironmentName::Sandbox || plan.isolation != Isolation::Full || !direct {
         return None;
     }
-    let shell = shell(plan.shell.as_deref()).ok()?;
+    let shell = bash::find(plan.shell.as_deref()).ok()?;
     let mut restrictions = Restrictions::new(&plan.workspace, shell.program());
     restrictions.readonly = plan.readonly;
     restrictions.write = plan
@@ -225,9 +220,9 @@ fn protecting(plan: &Plan) -> Option<Sandbox> {
     restrictions.repository = environment::linked_repository(&plan.workspace);
     restrictions.open_protected = plan.open_protected;
     // Where what is taken back can be kept, nothing but policy files is protected.
-    restrictions.held_back = crate::run::state_directory()
+    restrictions.held_back = state::directory()
         .filter(|state| files::make(state))
-        .map(|state| change_sets(&state));
+        .map(|state| state::change_sets(&state));
     restrictions.allow_home = plan.allow_home;
     restrictions.fixed = plan.fixed.clone();
     Some(Sandbox::new(restrictions, shell))
@@ -244,48 +239,12 @@ pub(crate) fn os_release() -> String {
     text.ok().flatten().unwrap_or_default()
 }
 
-/// Where whole outputs are kept.
-pub(crate) fn outputs(state: &Path) -> PathBuf {
-    state.join("outputs")
-}
-
-/// Where change sets are kept.
-pub(crate) fn change_sets(state: &Path) -> PathBuf {
-    state.join("changes")
-}
-
-/// Where recordings are kept.
-pub(crate) fn recordings(state: &Path) -> PathBuf {
-    state.join("recordings")
-}
-
 /// The shell of commands, as planned.
 pub(crate) fn shell_of(plan: &Plan) -> Result<PathBuf, Failure> {
     match &plan.far {
         Some(far) => Ok(far.surroundings().shell),
-        None => Ok(shell(plan.shell.as_deref())?.program().to_owned()),
+        None => Ok(bash::find(plan.shell.as_deref())?.program().to_owned()),
     }
-}
-
-/// The shell that was chosen, or bash; another shell would read the text in another way than the
-/// policy does.
-pub(crate) fn shell(chosen: Option<&Path>) -> Result<Shell, Failure> {
-    let found = match chosen {
-        Some(shell) => Shell::find(Some(shell)),
-        None => {
-            let on_path = std::env::var_os("PATH").and_then(|path| files::on_path(Path::new("bash"), &path));
-            Shell::first_of(USUAL.iter().map(PathBuf::from).chain(on_path).collect())
-        }
-    };
-    let found = found.map_err(|error| Failure::new(error.to_string()))?;
-    if !found.is_bash() {
-        return Err(Failure::new(format!(
-            "the shell `{}` is not bash; the policy reads every command as bash does, and another shell would run \
-             another text: name a bash with `--shell` or SHIELING_SHELL",
-            found.program().display()
-        )));
-    }
-    Ok(found)
 }
 
 fn builder(plan: &Plan, environment: Arc<dyn Environment>) -> Result<Builder, Failure> {

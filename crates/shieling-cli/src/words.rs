@@ -15,8 +15,8 @@ use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
 
 use crate::escape::{self, Escaped};
-use crate::setup;
 use crate::signals::NoSignals;
+use crate::state;
 
 /// Something is wrong with the request, or Shieling failed: nothing was started.
 pub(crate) const FAILED: u8 = 125;
@@ -342,11 +342,11 @@ fn output(lines: &mut Lines, outcome: &Outcome, command: &Command) {
     let mut text = format!("kept {keep} of {}, first and last half", which.join(" and of "));
     match &outcome.output_id {
         Some(id) => {
-            let all = outcome.stdout_bytes.saturating_add(outcome.stderr_bytes) <= setup::WHOLE.get();
+            let all = outcome.stdout_bytes.saturating_add(outcome.stderr_bytes) <= state::WHOLE.get();
             let how_much = if all {
                 "all".to_owned()
             } else {
-                format!("the first {}", setup::WHOLE)
+                format!("the first {}", state::WHOLE)
             };
             text.push_str(&format!("; {how_much} of it: shieling log output {}", escape::line(id)));
         }

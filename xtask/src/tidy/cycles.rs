@@ -11,21 +11,6 @@ use super::modules::Arrow;
 /// The cycles that are still to be broken, each as the files of it, sorted.
 const KNOWN: &[&[&str]] = &[
     &[
-        "crates/shieling-cli/src/approver.rs",
-        "crates/shieling-cli/src/config/mod.rs",
-        "crates/shieling-cli/src/container.rs",
-        "crates/shieling-cli/src/missing.rs",
-        "crates/shieling-cli/src/network.rs",
-        "crates/shieling-cli/src/options/mod.rs",
-        "crates/shieling-cli/src/person.rs",
-        "crates/shieling-cli/src/plan.rs",
-        "crates/shieling-cli/src/print.rs",
-        "crates/shieling-cli/src/run.rs",
-        "crates/shieling-cli/src/sandbox.rs",
-        "crates/shieling-cli/src/setup.rs",
-        "crates/shieling-cli/src/words.rs",
-    ],
-    &[
         "crates/shieling-jail/src/view/cover.rs",
         "crates/shieling-jail/src/view/layer.rs",
         "crates/shieling-jail/src/view/mod.rs",
@@ -56,14 +41,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-shell/src/reader/shells.rs",
         "crates/shieling-shell/src/reading.rs",
         "crates/shieling-shell/src/variables.rs",
-    ],
-    &[
-        "crates/shieling/src/environment/sandbox/guard.rs",
-        "crates/shieling/src/environment/sandbox/homes.rs",
-        "crates/shieling/src/environment/sandbox/kept.rs",
-        "crates/shieling/src/environment/sandbox/protect.rs",
-        "crates/shieling/src/environment/sandbox/view.rs",
-        "crates/shieling/src/environment/sandbox/writable.rs",
     ],
 ];
 

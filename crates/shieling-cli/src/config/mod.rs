@@ -19,8 +19,8 @@ use figment::value::{Dict, Map};
 use figment::{Figment, Metadata, Profile, Provider};
 use shieling_remote::ssh::Destination;
 
+use crate::defaults;
 use crate::options::{Chosen, EnvironmentName, Isolation, PolicyName, Settings, Source};
-use crate::plan;
 use crate::words::Failure;
 use files::Links;
 
@@ -153,9 +153,9 @@ pub(crate) fn load(
         let isolation = command_line.isolation.or(base.isolation).unwrap_or(Isolation::Full);
         let measure = tighten::Base {
             settings: &base,
-            approval: base.approval.unwrap_or_else(|| plan::default_approval(env)),
-            network: base.network.unwrap_or_else(|| plan::default_network(env, isolation)),
-            defaults: &plan::defaults(env, isolation),
+            approval: base.approval.unwrap_or_else(|| defaults::approval(env)),
+            network: base.network.unwrap_or_else(|| defaults::network(env, isolation)),
+            defaults: &defaults::settings(env, isolation),
         };
         for (layer, untrusted) in [(user, user_is_inside), (at_root, true)] {
             let Some(layer) = layer else { continue };

@@ -285,7 +285,7 @@ fn lower<T: PartialOrd + std::fmt::Display>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
+    use crate::defaults;
 
     #[expect(clippy::disallowed_methods, reason = "tests place the files that they read")]
     fn checked(text: &str, user: &str, approval: Approval, network: Network) -> Result<(), &'static str> {
@@ -300,7 +300,7 @@ mod tests {
             }
         }
         let user: Settings = toml::from_str(user).unwrap();
-        let defaults = plan::defaults(crate::options::EnvironmentName::Sandbox, Isolation::Full);
+        let defaults = defaults::settings(crate::options::EnvironmentName::Sandbox, Isolation::Full);
         let base = Base {
             settings: &user,
             approval,

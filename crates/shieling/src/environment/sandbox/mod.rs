@@ -11,6 +11,7 @@
 
 mod restrictions;
 mod view;
+mod view_error;
 mod steps;
 mod place;
 mod etc;
@@ -81,7 +82,7 @@ use stage::Stage;
 pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
 use tracked::Tracked;
-pub use view::ViewError;
+pub use view_error::ViewError;
 use watched::{Runs, Watched};
 pub use writable::repository_above;
 
