@@ -208,6 +208,10 @@ impl Spring for Terminal {
         Ok(read)
     }
 
+    fn waiting(&self) -> u64 {
+        rustix::io::ioctl_fionread(self.0.get_ref()).unwrap_or(0)
+    }
+
     fn now(&mut self, into: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         read_now(self.0.get_ref(), into, most)
     }

@@ -37,10 +37,12 @@ struct Held {
     /// Whoever used it has gone: what still arrives is for nobody.
     left: bool,
     unread: bool,
-    /// Whether something has arrived since the reader last found nothing.
-    fresh: bool,
+    /// How much has arrived, was read, and was read before the reader last asked for more.
+    arrived: u64,
+    taken: u64,
+    passed_on: u64,
     waker: Option<Waker>,
-    /// Who waits until the reader is done with what has arrived.
+    /// Who waits until the reader has passed on what has arrived.
     watcher: Option<Waker>,
 }
 
@@ -75,20 +77,26 @@ impl Inbox {
         if held.unread {
             return Ok(());
         }
+        held.arrived += piece.len() as u64;
         match held.pieces.back_mut() {
             // Many small ones would take more memory than what is in them.
             Some(last) if last.len() + piece.len() <= SMALL => last.extend_from_slice(&piece),
             _ => held.pieces.push_back(piece),
         }
-        held.fresh = true;
         wake(held);
         Ok(())
     }
 
-    /// Waits until its reader has taken what has arrived, or, `whole`, is done with all of it.
-    pub(crate) fn poll_read_out(&self, cx: &mut Context<'_>, whole: bool) -> Poll<()> {
+    /// How much has arrived.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.lock().arrived
+    }
+
+    /// Waits until so much was passed on by a reader that asks for more only once it has passed on what it has, or
+    /// until that reader is gone.
+    pub(crate) fn poll_passed_on(&self, cx: &mut Context<'_>, so_much: u64) -> Poll<()> {
         let mut held = self.lock();
-        if held.unread || (!whole && !held.fresh) {
+        if held.unread || held.passed_on >= so_much {
             return Poll::Ready(());
         }
         held.watcher = Some(cx.waker().clone());
@@ -135,6 +143,8 @@ impl AsyncRead for Incoming {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let inbox = &self.0;
         let mut held = inbox.lock();
+        held.passed_on = held.taken;
+        let watcher = held.watcher.take();
         let before = buffer.filled().len();
         while buffer.remaining() > 0 {
             let at = held.at;
@@ -150,25 +160,29 @@ impl AsyncRead for Incoming {
             }
         }
         let taken = buffer.filled().len() - before;
-        if taken == 0 && buffer.remaining() > 0 && !held.ended {
-            held.waker = Some(cx.waker().clone());
-            held.fresh = false;
-            let watcher = held.watcher.take();
-            drop(held);
-            watcher.into_iter().for_each(Waker::wake);
-            return Poll::Pending;
-        }
+        held.taken += taken as u64;
         held.read += taken;
-        if held.read >= inbox.window / 2 && !held.ended {
-            let granted = std::mem::take(&mut held.read);
-            held.allowed += granted;
-            drop(held);
+        let read = if taken == 0 && buffer.remaining() > 0 && !held.ended {
+            held.waker = Some(cx.waker().clone());
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(()))
+        };
+        let granted = if held.read >= inbox.window / 2 && !held.ended {
+            std::mem::take(&mut held.read)
+        } else {
+            0
+        };
+        held.allowed += granted;
+        drop(held);
+        watcher.into_iter().for_each(Waker::wake);
+        if granted > 0 {
             let granted = u32::try_from(granted).unwrap_or(u32::MAX).to_le_bytes();
             inbox
                 .link
                 .urgent(frame(Kind::Credit(inbox.channel), inbox.call, &granted));
         }
-        Poll::Ready(Ok(()))
+        read
     }
 }
 
@@ -265,5 +279,37 @@ impl Credit {
 
     fn lock(&self) -> MutexGuard<'_, Granted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+    use crate::link::Timing;
+
+    #[tokio::test]
+    async fn what_was_read_counts_as_passed_on_once_more_is_asked_for() {
+        let (link, _line) = Link::new(Timing::default());
+        let inbox = Inbox::new(&link, 1, Channel::Output, 1024);
+        let mut reader = inbox.reader();
+        let passed_on = async |so_much| poll_fn(|cx| Poll::Ready(inbox.poll_passed_on(cx, so_much).is_ready())).await;
+        inbox.push(b"eof\n".to_vec()).expect("it is allowed");
+        let before = inbox.arrived();
+        assert!(!passed_on(before).await);
+        let mut buffer = [0; 16];
+        assert_eq!(reader.read(&mut buffer).await.expect("it is there"), 4);
+        // It is in the buffer, and nowhere else yet.
+        assert!(!passed_on(before).await);
+        let mut more = ReadBuf::new(&mut buffer);
+        let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut reader).poll_read(cx, &mut more).is_pending()));
+        assert!(read.await);
+        assert!(passed_on(before).await);
+        // What follows is not waited for, and with its reader nobody is.
+        inbox.push(b"more".to_vec()).expect("it is allowed");
+        assert!(passed_on(before).await && !passed_on(u64::MAX).await);
+        drop(reader);
+        assert!(passed_on(u64::MAX).await);
     }
 }

@@ -1,6 +1,7 @@
 //! A container that runs already and is somebody else's: the agent program is copied in, executed, and removed as it
 //! starts. Nothing of the container is changed, and nothing is left in it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -229,11 +230,21 @@ async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(
         .map_err(|error| error.to_string())?;
     let (reader, mut writer) = tokio::io::split(streams);
     let said = Said::default();
+    let (mut output, mut nothing) = (Output::new(reader, said.clone()), Vec::new());
     let poured = async {
-        writer.write_all(program).await?;
-        writer.shutdown().await?;
-        let mut output = Output::new(reader, said.clone());
-        output.read_to_end(&mut Vec::new()).await.map(drop)
+        let writing = async {
+            writer.write_all(program).await?;
+            writer.shutdown().await
+        };
+        let mut reading = pin!(output.read_to_end(&mut nothing));
+        // A shell that cannot write there ends before it has read anything, and nothing takes the rest.
+        tokio::select! {
+            read = &mut reading => read.map(drop),
+            written = writing => {
+                written?;
+                reading.await.map(drop)
+            }
+        }
     };
     match tokio::time::timeout(QUICK, poured).await {
         Ok(Ok(())) => {}

@@ -1,7 +1,7 @@
 //! A container of somebody else's, in which nothing is left.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shieling::environment::Environment as _;
@@ -115,7 +115,10 @@ async fn what_cannot_be_attached_to_is_told() {
     // One that takes no program.
     let id = engine.waiting(BUSYBOX, |body| body["HostConfig"]["ReadonlyRootfs"] = json!(true));
     let container = engine.open(options(&id)).await.unwrap();
+    let begun = Instant::now();
     let error = container.start().await.unwrap_err();
     assert!(matches!(error, ContainerError::Agent { .. }), "{error:?}");
+    // Each place that cannot be written to was waited for this long.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     engine.remove(&id);
 }

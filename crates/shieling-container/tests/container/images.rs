@@ -1,5 +1,7 @@
 //! Images of all kinds, each with a clear result.
 
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use shieling::environment::Environment as _;
@@ -32,16 +34,30 @@ async fn entrypoints_and_health_checks_of_images_do_not_run() {
     }
 }
 
+/// The address of a server that has no images. Podman asks three times more, for seconds, where nobody answers.
+fn not_a_registry() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    address
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_that_are_missing_or_foreign_are_told_apart() {
     let _turn = turn().await;
+    let registry = not_a_registry();
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let mut options = engine.options("localhost/shieling-test:absent");
         let error = engine.open(options.clone()).await.unwrap_err();
         assert!(matches!(error, ContainerError::NoImage { .. }), "{kind:?}: {error:?}");
         options.run = Run::Image {
-            image: "127.0.0.1:1/shieling-test:absent".to_owned(),
+            image: format!("{registry}/shieling-test:absent"),
             pull: Pull::Auto,
         };
         let error = engine.open(options).await.unwrap_err();

@@ -207,7 +207,8 @@ impl Job {
         match terminal {
             Some(terminal) => {
                 let outlet = start.outlet(Channel::Output);
-                let (printed, _) = Draining::new(terminal.clone(), &gone, &ended);
+                let (printed, caught) = Draining::new(terminal.clone(), &gone, &ended);
+                caught_up.push((caught, Arc::clone(&outlet.credit)));
                 let typed = start.input.as_ref().map(Inbox::reader);
                 carriers.spawn(async move {
                     let printing = outlet.send(printed);

@@ -39,7 +39,8 @@ pub(super) struct Running {
 
 #[derive(Default)]
 struct Happened {
-    main: Option<Event>,
+    /// The end of the main process, and how much of its output had arrived before.
+    main: Option<(Event, u64)>,
     last: Option<Event>,
     waker: Option<Waker>,
 }
@@ -67,7 +68,9 @@ impl Running {
     pub(super) fn happened(&self, event: Event) {
         let mut happened = self.lock();
         match event {
-            Event::MainEnded(..) if happened.main.is_none() && happened.last.is_none() => happened.main = Some(event),
+            Event::MainEnded(..) if happened.main.is_none() && happened.last.is_none() => {
+                happened.main = Some((event, self.output.arrived()));
+            }
             Event::Gone(_) | Event::Lost => {
                 happened.last.get_or_insert(event);
             }
@@ -97,7 +100,8 @@ struct Away {
     running: Arc<Running>,
     told: bool,
     over: bool,
-    /// Whether its end waits for what it has printed.
+    /// Whether its ends wait until what was printed before them is on its terminal. For pipes, `Process::from_streams`
+    /// sees to that.
     waits: bool,
 }
 
@@ -111,16 +115,6 @@ impl Away {
             waits,
         }
     }
-
-    /// Whether what was printed before its end is where it is read: it arrived before, and is carried by others. Whoever
-    /// knows of an end gives what was left behind only a moment for further output.
-    fn poll_printed(&self, cx: &mut Context<'_>, whole: bool) -> Poll<()> {
-        if self.waits {
-            ready!(self.running.output.poll_read_out(cx, whole));
-            ready!(self.running.errors.poll_read_out(cx, whole));
-        }
-        Poll::Ready(())
-    }
 }
 
 impl Control for Away {
@@ -132,12 +126,18 @@ impl Control for Away {
         happened.waker = Some(cx.waker().clone());
         let (main, last) = (happened.main.filter(|_| !self.told), happened.last);
         drop(happened);
-        if let Some(main) = main {
-            ready!(self.poll_printed(cx, last.is_some()));
+        if let Some((main, printed)) = main {
+            if self.waits {
+                ready!(self.running.output.poll_passed_on(cx, printed));
+            }
             self.told = true;
             return Poll::Ready(main);
         }
         if let Some(last) = last {
+            // Its whole output has arrived, and whoever carries that goes once it is on the terminal.
+            if self.waits && last != Event::Lost {
+                ready!(self.running.output.poll_passed_on(cx, u64::MAX));
+            }
             self.over = true;
             return Poll::Ready(last);
         }
@@ -198,7 +198,7 @@ impl Ordered {
 /// The process of a job whose output is read through pipes.
 pub(super) fn process(call: Call, running: &Arc<Running>) -> io::Result<Process> {
     let (output, errors) = (running.output.reader(), running.errors.reader());
-    let away = Away::new(call, Arc::clone(running), true);
+    let away = Away::new(call, Arc::clone(running), false);
     Process::from_streams(output, errors, Box::new(away))
 }
 
@@ -328,7 +328,7 @@ pub(super) async fn spawn(
                 }
             });
             drop(entered);
-            let away = Away::new(call, running, false);
+            let away = Away::new(call, running, true);
             let nothing = tokio::io::empty;
             let process = Process::from_streams(nothing().take(0), nothing().take(0), Box::new(away));
             let process = process.map(|process| process.with_start(began));

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use rustix::io::Errno;
 use shieling_gateway::{RedactStream, Redactor};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::unix::pipe;
 
 use crate::process::{OpenStreams, Process, SessionShell, ShellError, Starting, State, TerminalFilter};
 
@@ -78,17 +79,17 @@ impl SessionShell for RedactedShell {
     }
 }
 
-/// A stream without secrets. Its end is held back while it could be the beginning of one.
-struct Redacted<R> {
-    from: R,
+/// The output of a pipe without secrets. Its end is held back while it could be the beginning of one.
+struct Redacted {
+    from: pipe::Receiver,
     stream: RedactStream,
     ready: Vec<u8>,
     given: usize,
     over: bool,
 }
 
-impl<R> Redacted<R> {
-    fn new(from: R, redactor: &Redactor) -> Self {
+impl Redacted {
+    fn new(from: pipe::Receiver, redactor: &Redactor) -> Self {
         Self {
             from,
             stream: redactor.stream(),
@@ -99,18 +100,25 @@ impl<R> Redacted<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Redacted<R> {
+impl AsyncRead for Redacted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         while this.given == this.ready.len() && !this.over {
             let mut bytes = vec![0; READ];
             let mut read = ReadBuf::new(&mut bytes);
-            ready!(Pin::new(&mut this.from).poll_read(cx, &mut read))?;
+            let count = match Pin::new(&mut this.from).poll_read(cx, &mut read)? {
+                Poll::Ready(()) => read.filled().len(),
+                // The runtime may not have looked since the last bytes came.
+                Poll::Pending => match rustix::io::read(&this.from, &mut bytes) {
+                    Err(Errno::AGAIN | Errno::INTR) => return Poll::Pending,
+                    read => read?,
+                },
+            };
             this.given = 0;
-            this.over = read.filled().is_empty();
+            this.over = count == 0;
             this.ready = match this.over {
                 true => this.stream.finish(),
-                false => this.stream.push(read.filled()),
+                false => this.stream.push(bytes.get(..count).unwrap_or_default()),
             };
         }
         let rest = this.ready.get(this.given..).unwrap_or_default();
@@ -118,5 +126,24 @@ impl<R: AsyncRead + Unpin> AsyncRead for Redacted<R> {
         into.put_slice(rest.get(..count).unwrap_or_default());
         this.given += count;
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_in_the_pipe_is_there_before_the_runtime_has_noticed() {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a pipe");
+        let from = pipe::Receiver::from_owned_fd(read).expect("a pipe");
+        let mut redacted = Redacted::new(from, &Redactor::default());
+        rustix::io::write(&write, b"eof\n").expect("there is room");
+        let mut bytes = [0; 16];
+        let mut into = ReadBuf::new(&mut bytes);
+        let read = poll_fn(|cx| Poll::Ready(Pin::new(&mut redacted).poll_read(cx, &mut into).is_ready())).await;
+        assert_eq!((read, into.filled()), (true, &b"eof\n"[..]));
     }
 }

@@ -82,9 +82,10 @@ impl Process {
     /// input, too.
     ///
     /// What the streams give is carried into two pipes (64 KiB each, as a rule), so a process whose output
-    /// nobody reads is held up as any other is. [`Event::Gone`] is passed on once both streams are at their
-    /// end, so that nothing is lost which was written before; a process that was stopped is given 100 ms
-    /// for that. An error of a stream is its end.
+    /// nobody reads is held up as any other is. [`Event::MainEnded`] is passed on once what the streams held by then,
+    /// 1 MiB of each at most, is in the pipes: `poll_read` of a stream must not be pending while it has bytes that
+    /// were written before. [`Event::Gone`] is passed on once both streams are at their end. So nothing is lost which
+    /// was written before; a process that was stopped is given 100 ms for that. An error of a stream is its end.
     ///
     /// ```
     /// use std::task::{Context, Poll};

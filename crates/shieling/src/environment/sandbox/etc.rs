@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use shieling_jail::plan::Entry;
@@ -276,14 +276,28 @@ fn copied(entry: Entry) -> Entry {
     let Entry::Bind { source, target, .. } = &entry else {
         return entry;
     };
-    let short = fs::symlink_metadata(source).is_ok_and(|found| found.is_file() && found.len() <= COPIED);
-    match short.then(|| fs::read(source)).and_then(Result::ok) {
-        Some(content) => Entry::File {
+    let length = match fs::symlink_metadata(source) {
+        Ok(found) if found.is_file() && found.len() <= COPIED => found.len(),
+        _ => return entry,
+    };
+    match read(source, usize::try_from(length).unwrap_or(0)) {
+        Ok(content) => Entry::File {
             target: target.clone(),
             content,
         },
-        None => entry,
+        Err(_) => entry,
     }
+}
+
+/// Reads a file of this length: with one call, since some thirty are read before each start.
+fn read(path: &Path, length: usize) -> io::Result<Vec<u8>> {
+    let mut content = vec![0; length + 1];
+    let read = fs::File::open(path)?.read(&mut content)?;
+    if read != length {
+        return fs::read(path);
+    }
+    content.truncate(length);
+    Ok(content)
 }
 
 #[cfg(test)]

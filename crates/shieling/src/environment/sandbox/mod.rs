@@ -239,7 +239,7 @@ impl Sandbox {
         if ahead.is_none() && restrictions.hidden.is_none() && self.outside.can_open() {
             let outlet = self.outside.fresh();
             let prepared = outlet.and_then(|outlet| prepare(restrictions, outlet.as_deref()));
-            *ahead = prepared.and_then(Ahead::order).ok();
+            *ahead = prepared.and_then(|prepared| Ahead::order(prepared, restrictions)).ok();
         }
     }
 
@@ -269,11 +269,14 @@ impl Sandbox {
         } else if restrictions.hidden.is_some() {
             let restrictions = restrictions.clone();
             let outlet = self.outside.fresh()?;
-            let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions, outlet.as_deref())).await;
+            let ahead = tokio::task::spawn_blocking(move || {
+                Ahead::order(prepare(&restrictions, outlet.as_deref())?, &restrictions)
+            });
             let broken = || Err(SandboxError::Unsupported("preparing the sandbox was broken off"));
-            prepared.unwrap_or_else(|_| broken()).and_then(Ahead::order)
+            ahead.await.unwrap_or_else(|_| broken())
         } else {
-            prepare(restrictions, self.outside.fresh()?.as_deref()).and_then(Ahead::order)
+            let prepared = prepare(restrictions, self.outside.fresh()?.as_deref());
+            prepared.and_then(|prepared| Ahead::order(prepared, restrictions))
         };
         let Ahead {
             ordered,
@@ -375,7 +378,6 @@ struct Prepared {
     plan: Plan,
     hidden: Vec<HiddenFiles>,
     guard: Option<Guard>,
-    watched: Option<Watched>,
     stage: Option<Arc<Stage>>,
 }
 
@@ -391,13 +393,15 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn order(prepared: Prepared) -> Result<Self, SandboxError> {
+    fn order(prepared: Prepared, restrictions: &Restrictions) -> Result<Self, SandboxError> {
+        let ordered = Jail::order(&prepared.plan)?;
         Ok(Self {
-            ordered: Jail::order(&prepared.plan)?,
+            ordered,
             isolation: prepared.plan.isolation,
             hidden: prepared.hidden,
             guard: prepared.guard,
-            watched: prepared.watched,
+            // While the jail is made: no command has been ordered yet.
+            watched: Watched::start(restrictions, &prepared.plan.view)?,
             stage: prepared.stage,
         })
     }
@@ -486,7 +490,6 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
     if let Some(outlet) = outlet {
         outside::show(outlet, &mut view.entries);
     }
-    let watched = Watched::start(restrictions, &view.entries)?;
     let plan = Plan {
         isolation: restrictions.isolation,
         network: match restrictions.network {
@@ -507,7 +510,6 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
         plan,
         hidden,
         guard: view.guard,
-        watched,
         stage,
     })
 }

@@ -287,8 +287,10 @@ fn check_home(root: &Path, restrictions: &Restrictions, own_files: bool) -> Resu
             });
         }
     }
+    // What is staged, or judged after each command, asks where homes lead to by itself.
+    let is_guarded = is_held_here && restrictions.staging.is_none() && !restrictions.is_watched();
     Ok(Homes {
-        led_to: match is_held_here && is_workspace {
+        led_to: match is_guarded && is_workspace {
             true => homes::led_to(&known, &workspace),
             false => Vec::new(),
         },
