@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::contents::Wrong;
 use crate::change::{Change, Entry, Kind, Tree};
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
@@ -284,15 +285,14 @@ impl<'a> Gate<'a> {
                 } else {
                     "a socket"
                 };
-                let mut held = held(
+                let held = held(
                     "kind.special",
                     format!(
                         "`{path}` is {what}: tools of the user that read the folder would wait for it, or speak to it"
                     ),
                     "make it in `/tmp`",
                 );
-                held.act = Act::BeforeOutcome;
-                return Ok(Some(held));
+                return Ok(Some(held.acted_on(Act::OnceIdle)));
             }
             Kind::File if after.mode & 0o6000 != 0 => {
                 let was = change.before.as_ref().filter(|before| before.kind == Kind::File);
@@ -458,6 +458,11 @@ impl<'a> Gate<'a> {
         let git = &place.git;
         let text = String::from_utf8_lossy(&content);
         let line = text.trim_end_matches(['\n', '\r', ' ']);
+        // git makes such a file, and then writes it.
+        let once_said = match line.is_empty() {
+            true => Act::OnceStill,
+            false => Act::AtOnce,
+        };
         let found = match &place.role {
             Role::Settings => {
                 let before = before.as_deref().unwrap_or_default();
@@ -488,6 +493,7 @@ impl<'a> Gate<'a> {
                         ),
                         PERSON,
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::CommonDirectory => {
@@ -511,6 +517,7 @@ impl<'a> Gate<'a> {
                         ),
                         "make linked trees with `git worktree add`",
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::LinkedTree => {
@@ -526,6 +533,7 @@ impl<'a> Gate<'a> {
                         ),
                         "make linked trees in the workspace",
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::Head => {
@@ -613,7 +621,8 @@ impl<'a> Gate<'a> {
                 "git.settings",
                 format!("git cannot read all of `{}`", shown_path(path)),
                 "use `git config`",
-            )));
+            )
+            .acted_on(Act::OnceStill)));
         }
         let was: BTreeSet<Setting> = was.into_iter().collect();
         let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
@@ -761,10 +770,10 @@ impl<'a> Gate<'a> {
             true => self.content_before(change, None)?,
             false => None,
         };
-        let because = match row.judge {
+        let because: Option<Wrong> = match row.judge {
             Judge::Pass => None,
             Judge::HoldIfThere if change.before.is_none() => None,
-            _ if is_link => Some("it is a link".to_owned()),
+            _ if is_link => Some("it is a link".to_owned().into()),
             Judge::Hold | Judge::HoldIfThere => {
                 let same = match &before {
                     Some(before) => *before == self.content_after(path)?,
@@ -774,7 +783,7 @@ impl<'a> Gate<'a> {
                     .before
                     .as_ref()
                     .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
-                (!same || !mode).then(String::new)
+                (!same || !mode).then(|| String::new().into())
             }
             Judge::Content(check) => {
                 let content = self.content_after(path)?;
@@ -793,13 +802,13 @@ impl<'a> Gate<'a> {
                 check.holds(before.as_deref(), &content, &inside)
             }
         };
-        Ok(because.map(|why| {
+        Ok(because.map(|Wrong { why, is_readable }| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
-            held(
-                rule_of(row),
-                format!("`{}`: {}{why}", shown_path(path), row.does),
-                PERSON,
-            )
+            let because = format!("`{}`: {}{why}", shown_path(path), row.does);
+            held(rule_of(row), because, PERSON).acted_on(match is_readable {
+                true => Act::AtOnce,
+                false => Act::OnceStill,
+            })
         }))
     }
 
@@ -992,6 +1001,7 @@ fn invalid_head(path: &str) -> HeldBack {
         format!("`{path}` is not valid, so that git would take another directory for the repository"),
         "name a branch or a commit in it",
     )
+    .acted_on(Act::OnceStill)
 }
 
 fn strategy(path: &str, named: &str) -> HeldBack {

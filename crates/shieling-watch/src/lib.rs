@@ -24,4 +24,4 @@ mod bell;
 mod look;
 mod watch;
 
-pub use watch::{Content, Plan, Taken, Watch, WatchError};
+pub use watch::{Content, Plan, Taken, Watch, WatchError, When};

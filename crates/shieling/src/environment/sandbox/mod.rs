@@ -318,6 +318,11 @@ impl Sandbox {
             let mut latest = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
             let told = watch(&latest).as_mut().map(Watched::take_told).unwrap_or_default();
             *latest = Arc::new(Mutex::new(watched.map(|watched| watched.with_told(told))));
+            let its = Arc::downgrade(&jail);
+            if let Some(watched) = &mut *watch(&latest) {
+                let is_idle = move || its.upgrade().is_none_or(|jail| jail.is_idle());
+                watched.look_beside(&latest, &self.runs, is_idle)?;
+            }
             Arc::clone(&latest)
         };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -608,7 +613,7 @@ impl Running {
         if let Some(watched) = &mut *watch(&self.watching) {
             match is_over {
                 true => watched.retire(),
-                false => drop(watched.settle(self.runs.load(Ordering::Acquire))),
+                false => watched.settle(self.runs.load(Ordering::Acquire)),
             }
         }
         if let Some(guard) = &mut *lock(&self.guard) {
@@ -858,7 +863,7 @@ impl Environment for Sandbox {
         let mut held_back = self.guarded_names();
         if let Some(watched) = &mut *watch(&self.watching()) {
             apart(|| watched.settle(self.runs.load(Ordering::Acquire)));
-            held_back.extend(watched.take_told());
+            held_back.extend(watched.take_told().0);
         }
         held_back
     }
@@ -889,8 +894,9 @@ impl Environment for Sandbox {
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         outcome.add_held_back(self.guarded_names());
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = apart(|| watched.ended(self.runs.load(Ordering::Acquire), || self.is_idle()));
-            outcome.add_held_back(watched.take_told());
+            apart(|| watched.ended(self.runs.load(Ordering::Acquire), || self.is_idle()));
+            let (held_back, id) = watched.take_told();
+            outcome.add_held_back(held_back);
             if let Some(changes) = &mut outcome.changes {
                 changes.id = id;
             }
@@ -918,8 +924,8 @@ impl Environment for Sandbox {
 
     fn settle(&self) -> Option<Changes> {
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = watched.settle(self.runs.load(Ordering::Acquire));
-            let held_back = watched.take_told();
+            watched.settle(self.runs.load(Ordering::Acquire));
+            let (held_back, id) = watched.take_told();
             return (!held_back.is_empty()).then(|| Changes {
                 id,
                 held_back,
