@@ -395,7 +395,7 @@ impl Watch {
             }
             all.append(&mut again);
             if all.is_empty() && found.directories.is_empty() {
-                return;
+                break;
             }
             let held = self.judge(all, &found.moved);
             self.remember(found.directories);

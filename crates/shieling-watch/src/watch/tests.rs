@@ -123,6 +123,8 @@ impl Back {
     }
 }
 
+mod running;
+
 const REPOSITORY: &str = "
 git init -q; echo 1 >a; git add a; git commit -qm one; git config core.pager delta
 mkdir -p deep/er; git init -q deep/er/own; printf '#!/bin/sh\\n' >deep/er/own/.git/hooks/pre-commit; chmod 755 deep/er/own/.git/hooks/pre-commit

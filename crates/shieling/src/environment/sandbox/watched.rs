@@ -61,8 +61,8 @@ pub(super) struct Watched {
     has_left: bool,
     /// Whether nothing ran when it was last judged beside commands.
     has_passed: bool,
-    /// Whether a command has begun.
-    has_begun: bool,
+    /// How many commands have begun whose end was not told.
+    open: usize,
     /// Whether nothing can have changed since the last look.
     is_settled: bool,
     /// Judges while commands run.
@@ -159,7 +159,7 @@ impl Watched {
             is_once: restrictions.once,
             has_left: false,
             has_passed: false,
-            has_begun: false,
+            open: 0,
             is_settled: false,
             beside: None,
             id: None,
@@ -211,6 +211,8 @@ impl Watched {
         if may_be_over {
             self.settle(0);
             self.has_left = false;
+            // Of some the end is never told.
+            self.open = 0;
             self.settled(true);
         }
         self.has_passed = running == 0;
@@ -224,7 +226,7 @@ impl Watched {
 
     /// Says that a command begins.
     pub(super) fn begins(&mut self, text: &str) {
-        self.has_begun = true;
+        self.open += 1;
         self.has_passed = false;
         self.settled(false);
         text.clone_into(&mut self.store.command);
@@ -241,7 +243,7 @@ impl Watched {
     /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run.
     pub(super) fn accept(&mut self, is_idle: impl FnOnce() -> bool) {
         // The end of a command that is over may not have been told yet.
-        if self.is_once || self.has_left || self.has_begun && !self.is_settled {
+        if self.is_once || self.has_left || self.open > 0 {
             return;
         }
         let mut changed = self.trees.iter_mut().map(|(_, watch)| watch).filter_map(|watch| {
@@ -262,7 +264,8 @@ impl Watched {
         self.has_left |= was_busy;
         self.settle(others);
         self.has_left = was_busy || !self.is_once && !is_idle();
-        self.settled(others == 0 && !self.has_left);
+        self.open = self.open.saturating_sub(1);
+        self.settled(self.open == 0 && !self.has_left);
     }
 
     /// Settles what was changed by something that was no command, or by something that runs on. So many commands are
