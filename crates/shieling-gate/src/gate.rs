@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::contents::Wrong;
 use crate::change::{Change, Entry, Kind, Tree};
+use crate::contents::Wrong;
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
 use crate::git_keys;
@@ -436,7 +436,8 @@ impl<'a> Gate<'a> {
                     true => Act::OnceStill,
                     false => Act::AtOnce,
                 };
-                let because = format!("`{path}` is a link: git reads settings through it, or writes to what it leads to");
+                let because =
+                    format!("`{path}` is a link: git reads settings through it, or writes to what it leads to");
                 let held = held("git.link", because, "put a file or directory there");
                 return Ok(Some(held.acted_on(act)));
             }
@@ -620,12 +621,14 @@ impl<'a> Gate<'a> {
         let (found, is_whole) = settings::read(after);
         let (was, was_whole) = settings::read(before);
         if !is_whole && was_whole || after.contains(&0) {
-            return Ok(Some(held(
-                "git.settings",
-                format!("git cannot read all of `{}`", shown_path(path)),
-                "use `git config`",
-            )
-            .acted_on(Act::OnceStill)));
+            return Ok(Some(
+                held(
+                    "git.settings",
+                    format!("git cannot read all of `{}`", shown_path(path)),
+                    "use `git config`",
+                )
+                .acted_on(Act::OnceStill),
+            ));
         }
         let was: BTreeSet<Setting> = was.into_iter().collect();
         let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();

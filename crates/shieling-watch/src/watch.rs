@@ -718,11 +718,7 @@ impl Watch {
     }
 
     /// Judges these paths, remembers those that pass as they were judged, and gives the others, with what they say.
-    fn judge(
-        &mut self,
-        all: BTreeSet<PathBuf>,
-        moved: &[(PathBuf, PathBuf)],
-    ) -> Vec<Held> {
+    fn judge(&mut self, all: BTreeSet<PathBuf>, moved: &[(PathBuf, PathBuf)]) -> Vec<Held> {
         let live = Arc::clone(&self.live);
         let now = Now::new(&live);
         let mut held = Vec::new();

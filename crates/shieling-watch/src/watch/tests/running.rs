@@ -70,18 +70,39 @@ fn what_executes_is_taken_back_where_the_bell_rang() {
     let mut watch = place.watch();
     let config = place.read(".git/config");
     let cases: &[(&str, &[&str])] = &[
-        ("echo x >.git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit", &[".git/hooks/pre-commit"]),
-        ("git config core.fsmonitor ./x; git config user.name n", &[".git/config"]),
-        ("cp .git/config c; printf '[core]\n\tfsmonitor = ./x\n' >>c; mv c .git/config", &[".git/config"]),
+        (
+            "echo x >.git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit",
+            &[".git/hooks/pre-commit"],
+        ),
+        (
+            "git config core.fsmonitor ./x; git config user.name n",
+            &[".git/config"],
+        ),
+        (
+            "cp .git/config c; printf '[core]\n\tfsmonitor = ./x\n' >>c; mv c .git/config",
+            &[".git/config"],
+        ),
         ("echo x >.envrc", &[".envrc"]),
-        ("mkdir -p new/deep/er/.vscode; echo '{\"a\": \"b\"}' >new/deep/er/.vscode/settings.json", &["new/deep/er/.vscode/settings.json"]),
-        ("echo evil >>deep/er/own/.git/hooks/pre-commit", &["deep/er/own/.git/hooks/pre-commit"]),
-        ("mkdir p; git init -q p/r; echo x >p/r/.git/hooks/pre-push; mv p q", &["q/r/.git/hooks/pre-push"]),
+        (
+            "mkdir -p new/deep/er/.vscode; echo '{\"a\": \"b\"}' >new/deep/er/.vscode/settings.json",
+            &["new/deep/er/.vscode/settings.json"],
+        ),
+        (
+            "echo evil >>deep/er/own/.git/hooks/pre-commit",
+            &["deep/er/own/.git/hooks/pre-commit"],
+        ),
+        (
+            "mkdir p; git init -q p/r; echo x >p/r/.git/hooks/pre-push; mv p q",
+            &["q/r/.git/hooks/pre-push"],
+        ),
         (
             "git init -q made; git -C made config core.fsmonitor ./x; mkdir into; mv made/.git into/.git",
             &["into/.git/config"],
         ),
-        ("mv deep/er deep/moved; echo more >>deep/moved/own/.git/hooks/pre-commit; mv deep/moved deep/er", &["deep/er/own/.git/hooks/pre-commit"]),
+        (
+            "mv deep/er deep/moved; echo more >>deep/moved/own/.git/hooks/pre-commit; mv deep/moved deep/er",
+            &["deep/er/own/.git/hooks/pre-commit"],
+        ),
         ("ln -s /etc/passwd out", &["out"]),
     ];
     for (script, paths) in cases {
@@ -162,10 +183,18 @@ fn what_a_job_makes_a_thousand_times_never_stands_long_and_a_replaced_index_is_j
         "n=0; while [ $n -lt 1000 ]; do echo x$n >.git/hooks/pre-commit; n=$((n + 1)); done",
     );
     assert!(back.taken.len() > 20, "{}", back.taken.len());
-    assert!(back.taken.iter().all(|taken| taken.path == Path::new(".git/hooks/pre-commit")));
+    assert!(
+        back.taken
+            .iter()
+            .all(|taken| taken.path == Path::new(".git/hooks/pre-commit"))
+    );
     assert!(Back::of(&mut watch).taken.iter().all(|taken| taken.failed.is_none()));
     assert!(!place.file(".git/hooks/pre-commit").exists());
     place.run("mkdir -p emb/sub/.git; cp -r deep/er/own/.git/. emb/sub/.git; git config -f emb/sub/.git/config core.fsmonitor ./x; cp .git/index i; mv i .git/index");
     let back = Back::at(&mut watch, When::Running);
-    assert!(back.paths().contains(&"emb/sub/.git/config".to_owned()), "{:?}", back.taken);
+    assert!(
+        back.paths().contains(&"emb/sub/.git/config".to_owned()),
+        "{:?}",
+        back.taken
+    );
 }

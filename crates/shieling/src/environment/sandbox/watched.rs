@@ -12,11 +12,10 @@
 
 mod beside;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shieling_changes::{ChangeSet, ChangesError, Limits, Put, Store};
@@ -25,6 +24,7 @@ use shieling_watch::{Content, Plan, Taken, Watch, When};
 
 use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
+use crate::process::Ender;
 use beside::{Beside, Next};
 
 /// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
@@ -37,6 +37,14 @@ const TOLD: usize = 200;
 /// How many bytes, and how many files, one sandbox keeps of what it takes back. What is beyond is taken back, and told.
 const KEPT_BYTES: usize = 256 << 20;
 const KEPT_FILES: usize = 10_000;
+
+/// The time at which a command is ended that makes something again and again, and at which several are of which one
+/// does.
+const TIMES: u32 = 5;
+const TIMES_OF_SEVERAL: u32 = 10;
+
+/// How many paths are counted for that.
+const STRUCK: usize = 10_000;
 
 /// How often it is looked whether what a command left has ended.
 const LEFT: Duration = Duration::from_millis(500);
@@ -69,8 +77,21 @@ pub(super) struct Watched {
     beside: Option<Beside>,
     /// The first set in which something was kept and that was not told.
     id: Option<String>,
+    /// What runs, once it is judged beside it.
+    runs: Option<Arc<AllRuns>>,
+    /// What was made again after it was taken back, by its path.
+    again: BTreeMap<PathBuf, Again>,
+    /// What was ended for that, and is told with its end.
+    endings: Vec<HeldBack>,
     told: Vec<HeldBack>,
     told_cut: bool,
+}
+
+/// How often something was made while these ran, each time.
+#[derive(Debug, Default)]
+struct Again {
+    times: u32,
+    suspects: BTreeSet<u64>,
 }
 
 /// Where it is kept.
@@ -84,20 +105,68 @@ struct Kept {
     bytes: usize,
 }
 
+/// The commands that run, by a number each, with the way to end them.
+#[derive(Debug, Default)]
+pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, Ender>)>);
+
 /// Counts a command as running for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Runs(Arc<AtomicUsize>);
+pub(super) struct Runs {
+    all: Arc<AllRuns>,
+    number: u64,
+    ender: Ender,
+}
+
+impl AllRuns {
+    /// How many run.
+    pub(super) fn count(&self) -> usize {
+        self.lock().1.len()
+    }
+
+    fn numbers(&self) -> BTreeSet<u64> {
+        self.lock().1.keys().copied().collect()
+    }
+
+    /// Ends these.
+    fn end(&self, numbers: &BTreeSet<u64>) {
+        let all = self.lock();
+        for number in numbers {
+            if let Some(ender) = all.1.get(number) {
+                ender.end();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Ender>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Runs {
-    pub(super) fn one_of(all: &Arc<AtomicUsize>) -> Self {
-        all.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(all))
+    pub(super) fn one_of(all: &Arc<AllRuns>) -> Self {
+        let ender = Ender::default();
+        let number = {
+            let mut all = all.lock();
+            let number = all.0;
+            all.0 += 1;
+            all.1.insert(number, ender.clone());
+            number
+        };
+        Self {
+            all: Arc::clone(all),
+            number,
+            ender,
+        }
+    }
+
+    pub(super) fn ender(&self) -> Ender {
+        self.ender.clone()
     }
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.all.lock().1.remove(&self.number);
     }
 }
 
@@ -163,6 +232,9 @@ impl Watched {
             is_settled: false,
             beside: None,
             id: None,
+            runs: None,
+            again: BTreeMap::new(),
+            endings: Vec::new(),
             told: Vec::new(),
             told_cut: false,
         }))
@@ -182,15 +254,16 @@ impl Watched {
     pub(super) fn look_beside(
         &mut self,
         shared: &Arc<Mutex<Option<Self>>>,
-        runs: &Arc<AtomicUsize>,
+        runs: &Arc<AllRuns>,
         is_idle: impl Fn() -> bool + Send + 'static,
     ) -> Result<(), ViewError> {
         let bells = self.trees.iter().filter_map(|(_, watch)| watch.bell()).collect();
+        self.runs = Some(Arc::clone(runs));
         let (shared, runs) = (Arc::downgrade(shared), Arc::clone(runs));
         let judge = move || {
             let shared = shared.upgrade()?;
             let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(watched.as_mut()?.judge_beside(runs.load(Ordering::Acquire), &is_idle))
+            Some(watched.as_mut()?.judge_beside(runs.count(), &is_idle))
         };
         let beside = Beside::start(bells, judge).map_err(|source| ViewError::NotHeld {
             path: self.workspace.clone(),
@@ -305,8 +378,12 @@ impl Watched {
             }
             for one in taken {
                 let id = ids.get(&one.path);
+                if when != When::Idle {
+                    self.strike(&root.join(&one.path));
+                }
                 let held = self.word(&root, one, id);
-                if self.told.len() < TOLD {
+                let is_told = |told: &HeldBack| (&told.path, &told.because) == (&held.path, &held.because);
+                if self.told.len() < TOLD && !self.told.iter().any(is_told) {
                     self.told.push(held);
                 }
             }
@@ -325,6 +402,49 @@ impl Watched {
     /// What was taken back since this was last asked, and the first set in which it is kept.
     pub(super) fn take_told(&mut self) -> (Vec<HeldBack>, Option<String>) {
         (std::mem::take(&mut self.told), self.id.take())
+    }
+
+    /// Why commands were ended, for the outcome of one that was, or of the last that runs.
+    pub(super) fn take_endings(&mut self, was_ended: bool) -> Vec<HeldBack> {
+        match was_ended || self.open == 0 {
+            true => std::mem::take(&mut self.endings),
+            false => Vec::new(),
+        }
+    }
+
+    /// Counts that something was taken back while commands run, and ends who makes it again and again.
+    fn strike(&mut self, path: &Path) {
+        let Some(runs) = &self.runs else { return };
+        if self.again.len() >= STRUCK && !self.again.contains_key(path) {
+            self.again.clear();
+        }
+        let running = runs.numbers();
+        let again = self.again.entry(path.to_path_buf()).or_default();
+        if again.suspects.is_disjoint(&running) {
+            *again = Again {
+                times: 0,
+                suspects: running,
+            };
+        } else {
+            again.suspects.retain(|suspect| running.contains(suspect));
+        }
+        again.times += 1;
+        let is_known = again.suspects.len() == 1 && again.times >= TIMES;
+        if !is_known && again.times < TIMES_OF_SEVERAL || again.suspects.is_empty() {
+            return;
+        }
+        runs.end(&again.suspects);
+        let times = again.times;
+        self.again.remove(path);
+        let path = path.strip_prefix(&self.workspace).unwrap_or(path).to_path_buf();
+        self.endings.push(HeldBack {
+            because: format!(
+                "`{}` was made {times} times, and taken back each time: the command was ended",
+                path.display()
+            ),
+            path,
+            instead: "do without it, or have a person accept it".to_owned(),
+        });
     }
 
     fn word(&self, root: &Path, taken: Taken, id: Option<&String>) -> HeldBack {
