@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Surroundings, Tree, is_object_store};
 
 use crate::bell::{Bell, Rung};
+use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
 use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
 
@@ -134,9 +135,9 @@ impl Found {
 
 /// A directory, as it was when it was last listed.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
-    stamp: Stamp,
-    is_young: bool,
+pub(crate) struct Seen {
+    pub(crate) stamp: Stamp,
+    pub(crate) is_young: bool,
 }
 
 impl Seen {
@@ -146,6 +147,15 @@ impl Seen {
             stamp: listed.stamp,
         }
     }
+}
+
+/// What of what is known changed.
+#[derive(Debug, Default)]
+struct Changed {
+    /// All of it may have.
+    everything: bool,
+    directories: BTreeSet<PathBuf>,
+    kept: BTreeSet<PathBuf>,
 }
 
 /// A tree that is watched.
@@ -165,6 +175,8 @@ pub struct Watch {
     half_written: BTreeMap<PathBuf, (Instant, bool)>,
     /// Where the bell rang since the last look at everything, as far as that was not looked at.
     rung: Rung,
+    /// What changed since it was last handed over.
+    changed: Changed,
     /// When the first look began.
     since: Time,
     /// Whether something is known to have changed.
@@ -218,6 +230,7 @@ impl Watch {
             has_new_later: false,
             half_written: BTreeMap::new(),
             rung: Rung::default(),
+            changed: Changed::default(),
             since,
             is_stale: bell.is_none(),
             has_new_settings: false,
@@ -260,6 +273,123 @@ impl Watch {
         self.has_new_later |= !found.new.is_empty();
         self.later.extend(found.new);
         self.is_cut = found.is_cut;
+        self.changed.everything = true;
+    }
+
+    /// The directory that is watched.
+    pub fn root(&self) -> &Path {
+        &self.plan.root
+    }
+
+    /// The plan and the beginning, as bytes for [`Self::resume`].
+    pub fn beginning(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.plan(&self.plan, self.since);
+        writer.0
+    }
+
+    /// What became known since this was last asked, as bytes for [`Self::resume`], and whether that is everything. Nothing
+    /// before the first look is over.
+    pub fn hand_over(&mut self) -> (Vec<u8>, bool) {
+        let changed = match self.first {
+            Some(_) => Changed::default(),
+            None => std::mem::take(&mut self.changed),
+        };
+        let mut writer = Writer::default();
+        if changed.everything {
+            for (path, seen) in &self.directories {
+                writer.directory(path, Some(seen));
+            }
+            for (path, kept) in &self.before.0 {
+                writer.kept(path, Some(kept));
+            }
+            for path in &self.later {
+                writer.later(path);
+            }
+        } else {
+            for path in &changed.directories {
+                writer.directory(path, self.directories.get(path));
+            }
+            for path in &changed.kept {
+                writer.kept(path, self.before.0.get(path));
+            }
+        }
+        (writer.0, changed.everything)
+    }
+
+    /// Has the next [`Self::hand_over`] give everything.
+    pub fn hand_over_again(&mut self) {
+        self.changed.everything = true;
+    }
+
+    /// A watch that goes on where another one, whose process is gone, has been. `parts` are what that has handed over, the
+    /// first of which is everything; if there are none, its first look was not over, and is taken now.
+    ///
+    /// # Errors
+    /// [`WatchError`]: the root cannot be held, or the bytes cannot be read.
+    pub fn resume(beginning: &[u8], parts: &[&[u8]]) -> Result<Self, WatchError> {
+        let unreadable = || WatchError {
+            path: PathBuf::new(),
+            source: Errno::INVAL,
+        };
+        let (plan, since) = Reader(beginning).plan().ok_or_else(unreadable)?;
+        let live = Live::hold(&plan.root).map_err(|source| WatchError {
+            path: plan.root.clone(),
+            source,
+        })?;
+        let mut watch = Self {
+            plan,
+            live: Arc::new(live),
+            bell: None,
+            first: None,
+            directories: HashMap::new(),
+            before: Before::default(),
+            later: BTreeSet::new(),
+            has_new_later: false,
+            half_written: BTreeMap::new(),
+            rung: Rung::default(),
+            changed: Changed::default(),
+            since,
+            is_stale: true,
+            has_new_settings: false,
+            is_cut: false,
+        };
+        if parts.is_empty() {
+            let mut found = Found::default();
+            let ahead = VecDeque::from([Ahead::new(PathBuf::new())]);
+            let (ahead, _) = first_look(
+                (&watch.plan, &watch.live, None),
+                (since, ahead, 0),
+                None,
+                &mut |listed| found.add(listed, Some(since)),
+            );
+            found.is_cut = !ahead.is_empty();
+            watch.take(found);
+        }
+        for part in parts {
+            let mut reader = Reader(part);
+            while !reader.0.is_empty() {
+                match reader.part().ok_or_else(unreadable)? {
+                    // All are listed once more.
+                    Part::Directory(path, Some(seen)) => {
+                        watch.directories.insert(path, Seen { is_young: true, ..seen });
+                    }
+                    Part::Directory(path, None) => {
+                        watch.directories.remove(&path);
+                    }
+                    Part::Kept(path, Some(kept)) => {
+                        watch.before.0.insert(path, kept);
+                    }
+                    Part::Kept(path, None) => {
+                        watch.before.0.remove(&path);
+                    }
+                    Part::Later(path) => {
+                        watch.later.insert(path);
+                    }
+                }
+            }
+        }
+        Ok(watch)
     }
 
     /// Waits for the first look.
@@ -704,12 +834,14 @@ impl Watch {
                 Kind::File => self.live.read(&path, KEPT).ok(),
                 _ => None,
             };
+            self.changed.kept.insert(path.clone());
             self.before.0.insert(path, kept);
         }
     }
 
     fn remember(&mut self, directories: HashMap<PathBuf, Option<Seen>>) {
         for (path, seen) in directories {
+            self.changed.directories.insert(path.clone());
             match seen {
                 Some(seen) => self.directories.insert(path, seen),
                 None => self.directories.remove(&path),
@@ -768,6 +900,7 @@ impl Watch {
 
     /// Remembers a path as it is in this look.
     fn set(&mut self, path: &Path, now: &Now<'_>) {
+        self.changed.kept.insert(path.to_path_buf());
         let Ok(Some((entry, stamp))) = now.node(path) else {
             self.before.0.remove(path);
             return;

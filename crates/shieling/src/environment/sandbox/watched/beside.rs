@@ -23,8 +23,10 @@ const STILL: Duration = Duration::from_millis(3);
 const LONGEST: Duration = Duration::from_millis(7);
 /// Between two looks at how much has changed.
 const STEP: Duration = Duration::from_millis(1);
-/// So many times as long as it took to judge, it rests, so that a flood of changes costs a bounded part of a processor.
-const REST: u32 = 10;
+/// The part of a processor that it may have, so that a flood of changes does not starve commands: a tenth; it rests for what
+/// it had beyond that and this much.
+const SHARE: u32 = 10;
+const BURST: Duration = Duration::from_millis(50);
 /// It rests no longer than this.
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
@@ -83,6 +85,40 @@ impl Drop for Beside {
     }
 }
 
+/// How much of a processor was had beyond its share.
+struct Spent {
+    beyond: Duration,
+    /// What was had in all at the last look, and when that was.
+    had: Duration,
+    at: Instant,
+}
+
+impl Spent {
+    fn new(had: Duration) -> Self {
+        Self {
+            beyond: Duration::ZERO,
+            had,
+            at: Instant::now(),
+        }
+    }
+
+    /// How long to rest, when so much was had in all.
+    fn rest(&mut self, had: Duration) -> Duration {
+        let now = Instant::now();
+        let more = had.saturating_sub(self.had);
+        let share = now.duration_since(self.at) / SHARE;
+        self.beyond = (self.beyond + more).saturating_sub(share);
+        (self.had, self.at) = (had, now);
+        (self.beyond.saturating_sub(BURST) * SHARE).min(LONGEST_REST)
+    }
+}
+
+/// How long this thread has had a processor.
+fn worked() -> Duration {
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(worked).unwrap_or_default()
+}
+
 impl Shared {
     fn ring(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -91,6 +127,7 @@ impl Shared {
     fn run(&self, bells: &[Bell], mut judge: impl FnMut() -> Option<Next>) {
         let bells: Vec<BorrowedFd<'_>> = bells.iter().map(|bell| bell.as_fd()).collect();
         let mut next = Next::Change;
+        let mut spent = Spent::new(worked());
         loop {
             if self.is_over.load(Ordering::Acquire) {
                 return;
@@ -114,10 +151,9 @@ impl Shared {
             if self.is_over.load(Ordering::Acquire) {
                 return;
             }
-            let began = Instant::now();
             let Some(judged) = judge() else { return };
             next = judged;
-            let rest = (began.elapsed() * REST).min(LONGEST_REST);
+            let rest = spent.rest(worked());
             if !rest.is_zero() {
                 self.wait(&[], Some(rest));
             }
@@ -152,5 +188,19 @@ impl Shared {
                 (before, since) = (now, Instant::now());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_free_and_a_flood_rests_for_what_it_had_beyond_its_share() {
+        let mut spent = Spent::new(Duration::ZERO);
+        assert_eq!(spent.rest(BURST / 2), Duration::ZERO);
+        let rest = spent.rest(BURST * 2);
+        assert!(rest > BURST * (SHARE - 1) && rest <= BURST * SHARE, "{rest:?}");
+        assert_eq!(spent.rest(Duration::from_secs(9)), LONGEST_REST);
     }
 }
