@@ -20,6 +20,8 @@ pub(crate) struct Settler {
     pipe: OwnedFd,
     /// Whose it is: a copy of this process has nothing to say.
     host: u32,
+    /// Whether it is to judge what is left.
+    is_left: bool,
 }
 
 /// The program, before it is started.
@@ -47,15 +49,21 @@ impl Settler {
         let settler = Self {
             pipe: write,
             host: std::process::id(),
+            is_left: false,
         };
         Ok((settler, start))
+    }
+
+    /// Leaves it to the program to judge once nothing of the sandbox runs any more.
+    pub(crate) fn leave(mut self) {
+        self.is_left = true;
     }
 }
 
 impl Drop for Settler {
-    /// Says that all is settled.
+    /// Says that all is settled, unless that is left to the program.
     fn drop(&mut self) {
-        if self.host == std::process::id() {
+        if self.host == std::process::id() && !self.is_left {
             let _ = rustix::io::write(&self.pipe, &[OVER]);
         }
     }

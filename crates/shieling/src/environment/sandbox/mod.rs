@@ -690,6 +690,9 @@ impl Drop for Running {
         }
         let is_over = self.jail.close_blocking(ENDING);
         self.end(is_over);
+        if !is_over && let Some(watched) = &mut *watch(&self.watching) {
+            watched.leave();
+        }
     }
 }
 

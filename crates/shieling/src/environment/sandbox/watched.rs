@@ -437,6 +437,14 @@ impl Watched {
         self.trees.clear();
     }
 
+    /// Leaves it to the process that goes on after a kill to judge once more when the sandbox has ended, whose end nobody has
+    /// seen.
+    pub(super) fn leave(&mut self) {
+        if let Some(settler) = self.settler.take() {
+            settler.leave();
+        }
+    }
+
     /// What was taken back since this was last asked, and the first set in which it is kept.
     pub(super) fn take_told(&mut self) -> (Vec<HeldBack>, Option<String>) {
         (std::mem::take(&mut self.told), self.id.take())
