@@ -28,8 +28,8 @@ mod sys;
 mod zygote;
 
 pub(crate) use counts::{Counts, Struck};
+pub use drive::LARGE;
 pub(crate) use drive::{BURST, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, read_pipe};
-pub use drive::{LARGE, LARGE_PIPE};
 pub use error::{JailError, SpawnError};
 pub use event::{Control, Ended, Event, LostError, MainEnd, Usage};
 pub use finished::{End, Finished, Limits};
@@ -42,7 +42,7 @@ pub use plan::{Plan, SCRIPT_DESCRIPTOR, Streams};
 pub use run::run_to_end;
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
-pub use streams::DRAIN;
+pub use streams::{DRAIN, LARGE_PIPE};
 pub(crate) use sys::watch_both;
 pub use zygote::start_ahead;
 #[cfg(feature = "copy")]
