@@ -10,6 +10,7 @@
 mod counts;
 mod descent;
 mod drive;
+mod ender;
 mod error;
 mod event;
 mod finished;
@@ -30,6 +31,8 @@ mod zygote;
 pub(crate) use counts::{Counts, Struck};
 pub use drive::LARGE;
 pub(crate) use drive::{BURST, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, read_pipe};
+pub use ender::AtEnd;
+pub(crate) use ender::Ender;
 pub use error::{JailError, SpawnError};
 pub use event::{Control, Ended, Event, LostError, MainEnd, Usage};
 pub use finished::{End, Finished, Limits};
