@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use shieling::changes::{Limits, Mode};
-use shieling::environment::{self, ChangeRules, Restrictions, Staging};
+use shieling::changes::Mode;
+use shieling::environment::{self, Restrictions, Staging};
 use shieling::policy::Policy;
 
 use crate::config::{Printable, files, reason};
@@ -150,12 +150,7 @@ fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
         .filter(|state| files::make(state))
         .ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
     let state = files::canonical(state).map_err(|error| nowhere(reason(&error)))?;
-    Ok(Staging {
-        mode,
-        directory: state::change_sets(&state),
-        limits: Limits::default(),
-        rules: ChangeRules::default(),
-    })
+    Ok(Staging::new(mode, state::change_sets(&state)))
 }
 
 /// Where a path that is to be writable really is.

@@ -86,11 +86,14 @@ impl Place {
             && restrictions.write.is_empty()
             && restrictions.kept_home.is_none()
             && restrictions.staging.is_none();
-        let lesser = can.then(|| Restrictions {
-            isolation: environment::Isolation::Landlock,
-            network: if loopback { Network::None } else { restrictions.network },
-            limits: plan.asked,
-            ..restrictions.clone()
+        let lesser = can.then(|| {
+            let mut lesser = restrictions.clone();
+            lesser.isolation = environment::Isolation::Landlock;
+            if loopback {
+                lesser.network = Network::None;
+            }
+            lesser.limits = plan.asked;
+            lesser
         });
         Ok(Self::Sandbox {
             sandbox: Arc::new(Sandbox::new(restrictions, shell.clone())),

@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 use crate::answer::{Answer, Fault, closed, forked, job_code, of};
 use crate::approver::ByCall;
 use crate::call::Call;
+use crate::process::Process;
 use crate::runtime;
 
 /// Longer than anybody waits.
@@ -136,17 +137,6 @@ impl Core {
             Ok(Answer::File(Box::new(answer)))
         })
     }
-
-    fn call(&self, embedded: Arc<Embedded>, call: JobRequest, background: bool) -> PyResult<Call> {
-        Call::begin(async move {
-            let mut outcome = embedded.shieling().shell(call).await;
-            embedded.explain(&mut outcome).await;
-            if background && outcome.job.is_none() {
-                return Err(Fault::NotStarted(Box::new(outcome)));
-            }
-            Ok(Answer::Outcome(Box::new(outcome)))
-        })
-    }
 }
 
 fn session_name(name: &str) -> Result<SessionName, Fault> {
@@ -236,26 +226,34 @@ impl Core {
         id: Option<String>,
     ) -> PyResult<Call> {
         let embedded = self.open()?;
-        let made = || -> Result<JobRequest, Fault> {
-            let session = session.as_deref().map(session_name).transpose()?;
-            let id = id.as_deref().map(job_id).transpose()?;
-            let terminal = terminal
+        let made = || -> Result<(Option<SessionName>, JobRequest), Fault> {
+            let mut request = JobRequest::new(Self::command(&embedded, &text, own)?);
+            if !goes_on && !background {
+                request.on_timeout = OnTimeout::Kill;
+            }
+            request.terminal = terminal
                 .map(|(rows, columns)| TerminalSize { rows, columns }.checked())
-                .transpose();
-            Ok(JobRequest {
-                session,
-                on_timeout: if goes_on || background {
-                    OnTimeout::Background
-                } else {
-                    OnTimeout::Kill
-                },
-                background,
-                terminal: terminal.map_err(|error| Fault::Argument(error.to_string()))?,
-                id,
-                ..JobRequest::new(Self::command(&embedded, &text, own)?)
-            })
+                .transpose()
+                .map_err(|error| Fault::Argument(error.to_string()))?;
+            request.id = id.as_deref().map(job_id).transpose()?;
+            Ok((session.as_deref().map(session_name).transpose()?, request))
         };
-        or_ended(made(), |call| self.call(embedded, call, background))
+        or_ended(made(), |(session, request)| {
+            Call::begin(async move {
+                let shieling = embedded.shieling();
+                let mut outcome = match (session, background) {
+                    (Some(name), false) => shieling.session(name).run(request).await,
+                    (Some(name), true) => shieling.session(name).start(request).await,
+                    (None, false) => shieling.run_job(request).await,
+                    (None, true) => shieling.start_job(request).await,
+                };
+                embedded.explain(&mut outcome).await;
+                if background && outcome.job.is_none() {
+                    return Err(Fault::NotStarted(Box::new(outcome)));
+                }
+                Ok(Answer::Outcome(Box::new(outcome)))
+            })
+        })
     }
 
     /// Starts a program that is talked to.
@@ -264,7 +262,7 @@ impl Core {
         or_ended(Self::command(&embedded, &text, own), |command| {
             Call::begin(async move {
                 match embedded.shieling().start(command).await {
-                    Ok(started) => Ok(Answer::Started(Box::new(started))),
+                    Ok(started) => Ok(Process::answer(started)),
                     Err(mut outcome) => {
                         embedded.explain(&mut outcome).await;
                         Err(Fault::NotStarted(outcome))
@@ -314,7 +312,7 @@ impl Core {
     fn end_session(&self, name: &str) -> PyResult<Call> {
         let embedded = self.embedded()?;
         Ok(Call::ended(
-            session_name(name).map(|name| Answer::Flag(embedded.shieling().end_session(&name))),
+            session_name(name).map(|name| Answer::Flag(embedded.shieling().session(name).close())),
         ))
     }
 

@@ -16,7 +16,6 @@ use shieling::Shieling;
 use shieling::approval::Mode;
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
-use shieling::session::JobRequest;
 use shieling_remote::agent::Program;
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::prerequisite;
@@ -96,11 +95,8 @@ impl Place {
     }
 
     async fn session(&self, text: &str) -> Outcome {
-        let call = JobRequest {
-            session: Some("one".parse().expect("a name")),
-            ..JobRequest::new(self.command(text))
-        };
-        self.shieling.shell(call).await
+        let session = self.shieling.session("one".parse().expect("a name"));
+        session.run(self.command(text)).await
     }
 
     /// Ends the link, and waits for the agent's own end, which is that of its namespace.

@@ -15,13 +15,16 @@ use shieling::outcome::Outcome;
 use shieling::output::SpillTo;
 use shieling::request::Command;
 use shieling::session::{
-    AskHumanResponse, JobError, JobId, JobInput, JobRequest, Listing, TerminalSize, ViewRequest, ViewResponse, WaitFor,
+    AskHumanResponse, JobError, JobId, JobInput, JobRequest, Listing, SessionName, TerminalSize, ViewRequest,
+    ViewResponse, WaitFor,
 };
 
 /// The methods of the library that the tools call. Each corresponds to the method of [`Shieling`] with the same name.
 pub trait Core: Send + Sync + 'static {
-    /// Runs a command.
-    fn shell(&self, call: JobRequest) -> Later<'_, Outcome>;
+    /// Runs a command in a session, or in a process of its own.
+    fn run(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome>;
+    /// Starts a command as a job, in the place of a session or outside of every session.
+    fn start(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome>;
     /// Returns the new output of a job.
     fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>>;
     /// Writes input to a job.
@@ -70,8 +73,22 @@ pub trait Core: Send + Sync + 'static {
 }
 
 impl Core for Shieling {
-    fn shell(&self, call: JobRequest) -> Later<'_, Outcome> {
-        Box::pin(self.shell(call))
+    fn run(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome> {
+        Box::pin(async move {
+            match session {
+                Some(name) => self.session(name).run(request).await,
+                None => self.run_job(request).await,
+            }
+        })
+    }
+
+    fn start(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome> {
+        Box::pin(async move {
+            match session {
+                Some(name) => self.session(name).start(request).await,
+                None => self.start_job(request).await,
+            }
+        })
     }
 
     fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>> {

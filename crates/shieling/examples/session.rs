@@ -19,7 +19,7 @@ use shieling::approval::Mode;
 use shieling::environment::{Local, Shell};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::{JobRequest, WaitFor};
+use shieling::session::{JobId, JobRequest, WaitFor};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -30,19 +30,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .approval(Mode::OnAsk)
         .build()?;
 
-    let request = |text: &str| Command::new(text, &workspace).map(JobRequest::new);
-    shieling.shell(request("mkdir src && cd src && level=2")?).await;
-    let outcome = shieling.shell(request("echo \"${PWD##*/} $level\"")?).await;
+    let command = |text: &str| Command::new(text, &workspace);
+    let session = shieling.session("main".parse()?);
+    session.run(command("mkdir src && cd src && level=2")?).await;
+    let outcome = session.run(command("echo \"${PWD##*/} $level\"")?).await;
     print!("{}", outcome.stdout);
     assert_eq!(outcome.stdout, "src 2\n", "{outcome:?}");
 
-    let server = JobRequest {
-        background: true,
-        id: Some("server".parse()?),
-        ..request("echo ready; sleep 60")?
-    };
-    let job = server.id.clone().expect("it was named above");
-    shieling.shell(server).await;
+    let job: JobId = "server".parse()?;
+    let server = JobRequest::new(command("echo ready; sleep 60")?).with_id(job.clone());
+    session.start(server).await;
     let ready = WaitFor::Pattern("ready".to_owned());
     let (is_ready, _) = shieling.wait_for(&job, ready, Duration::from_secs(10)).await?;
     assert!(is_ready);

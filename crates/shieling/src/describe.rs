@@ -203,6 +203,7 @@ pub struct EnvironmentInfo {
 
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ToolVersion {
     /// Its name.
     pub name: ToolName,
@@ -212,6 +213,7 @@ pub struct ToolVersion {
 
 /// The whole description. [`fmt::Display`] formats it for a model, [`Serialize`] for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Description {
     /// The facts about the environment.
     #[serde(flatten)]

@@ -20,10 +20,11 @@
 //! Hold a session, whose shell keeps its directory and variables from one command to the next:
 //!
 //! ```no_run
-//! # use {shieling::*, shieling::request::*, shieling::session::*};
+//! # use {shieling::*, shieling::request::*};
 //! # async fn example(shieling: Shieling) -> Result<(), Box<dyn std::error::Error>> {
-//! shieling.shell(JobRequest::new(Command::new("cd src && level=2", "/work")?)).await;
-//! let outcome = shieling.shell(JobRequest::new(Command::new("echo $PWD $level", "/work")?)).await;
+//! let session = shieling.session("main".parse()?);
+//! session.run(Command::new("cd src && level=2", "/work")?).await;
+//! let outcome = session.run(Command::new("echo $PWD $level", "/work")?).await;
 //! assert_eq!(outcome.stdout, "/work/src 2\n");
 //! # Ok(())
 //! # }
@@ -90,4 +91,4 @@ pub mod changes;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, EnvironmentFacts, Shieling, enforcement_of};
+pub use shieling::{Builder, EnvironmentFacts, SessionHandle, Shieling, enforcement_of};

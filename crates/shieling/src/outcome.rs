@@ -59,6 +59,7 @@ impl Status {
 
 /// Which paths of an environment can be written, and which of them last. All other paths are read-only.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct WritablePaths {
     /// Files and directories of the host, absolute. Changes to them last.
     pub lasting: Vec<PathBuf>,
@@ -192,6 +193,7 @@ impl ChangeState {
 
 /// The exact numbers of changed paths, where the lists of them are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct ChangeTotals {
     /// The number of added paths.
     pub added: u64,
@@ -207,6 +209,7 @@ pub struct ChangeTotals {
 
 /// A path that both a command and somebody else changed in different ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The path, relative to the workspace.
     #[serde(serialize_with = "lossy")]
@@ -222,6 +225,7 @@ pub const PATHS_TOLD: usize = 200;
 
 /// A command's changes to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Changes {
     /// The id of the stored changes, for `shieling changes` and `shieling undo`; `None` if nothing is stored.
     pub id: Option<String>,
@@ -304,6 +308,7 @@ impl HeldBack {
 /// The subject of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum HintKind {
     /// A protected path that cannot be changed.
     Protected,
@@ -378,6 +383,7 @@ pub const KILLED_TOLD: usize = 8;
 
 /// A host that commands connected to, with all connections to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkConnection {
     /// The name, or the address if a rule names one.
     pub host: String,
@@ -395,6 +401,7 @@ pub struct NetworkConnection {
 
 /// A host that commands tried to reach and were refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkDenied {
     /// The name or the address.
     pub host: String,
@@ -410,6 +417,7 @@ pub struct NetworkDenied {
 
 /// The use of a network that is opened by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NetworkSummary {
     /// The hosts that were connected to.
     pub connections: Vec<NetworkConnection>,

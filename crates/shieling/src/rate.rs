@@ -81,6 +81,7 @@ impl fmt::Display for RateLimit {
 /// A malformed rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rate `{text}`: {} {expected}, such as `3/10,10/60`", describe_part(.text, .at))]
+#[non_exhaustive]
 pub struct RateLimitError {
     /// The text.
     pub text: String,
@@ -138,6 +139,7 @@ impl FromStr for RateLimit {
 /// An attempt exceeds the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("at most {} in {} s; there is room again in {:.1} s", .window.count, .window.window.as_secs_f64(), .wait.as_secs_f64())]
+#[non_exhaustive]
 pub struct RateLimitExceeded {
     /// The full window; of several, the one that stays full longest.
     pub window: Window,

@@ -49,6 +49,7 @@ use entry::{Entry, blank};
 pub use environment_facts::EnvironmentFacts;
 pub use kernel::enforcement_of;
 use left::LeftBehind;
+pub use sessions::SessionHandle;
 
 /// The longest time that a command may take to start. A sandbox looks for hidden files in a large workspace first.
 const STARTING: Duration = Duration::from_secs(120);

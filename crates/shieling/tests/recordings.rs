@@ -13,8 +13,8 @@ use shieling::outcome::{Outcome, Status};
 use shieling::policy::{Policy, RuleFile};
 use shieling::request::Command;
 use shieling::session::{
-    Human, HumanQuestion, HumanReply, JobInput, JobRequest, RecordingId, RecordingSettings, ReplyFuture, TerminalSize,
-    ViewRequest, WaitFor, list_recordings,
+    Human, HumanQuestion, HumanReply, JobInput, JobRequest, RecordingId, RecordingSettings, ReplyFuture, SessionName,
+    TerminalSize, ViewRequest, WaitFor, list_recordings,
 };
 use shieling::units::ByteCount;
 
@@ -58,7 +58,7 @@ impl Place {
     }
 
     async fn run(&self, text: &str) -> Outcome {
-        self.shieling.shell(self.call(text)).await
+        self.shieling.session(SessionName::default()).run(self.call(text)).await
     }
 
     /// The recording's events, without their times.
@@ -140,13 +140,13 @@ async fn a_session_is_one_recording_of_all_its_commands_and_of_those_refused() {
 #[tokio::test]
 async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
     let place = Place::new(|to| to);
-    let (shieling, mut call) = (&place.shieling, place.call("echo ready; read -r word; echo got $word"));
-    call.background = true;
-    let piped = shieling.shell(call).await;
-    let mut call = place.call("stty -echo; echo 'password: '; read -r word; stty size");
-    call.terminal = Some(TerminalSize { rows: 7, columns: 40 });
-    call.background = true;
-    let terminal = shieling.shell(call).await;
+    let (shieling, call) = (&place.shieling, place.call("echo ready; read -r word; echo got $word"));
+    let session = shieling.session(SessionName::default());
+    let piped = session.start(call).await;
+    let call = place.call("stty -echo; echo 'password: '; read -r word; stty size");
+    let terminal = session
+        .start(call.with_terminal(TerminalSize { rows: 7, columns: 40 }))
+        .await;
     let single = shieling.run(place.call("echo alone").command, None).await;
 
     let jobs = shieling.list().jobs;
@@ -258,9 +258,8 @@ async fn a_recording_is_cut_off_at_its_bound_and_what_has_no_room_runs_all_the_s
     });
     assert_eq!(place.run("echo one").await.exit_code, Some(0));
     for number in 0..40 {
-        let mut call = place.call("echo $PPID");
-        call.session = Some(format!("s{number}").parse().expect("a name"));
-        let outcome = place.shieling.shell(call).await;
+        let session = place.shieling.session(format!("s{number}").parse().expect("a name"));
+        let outcome = session.run(place.call("echo $PPID")).await;
         assert_eq!(
             (outcome.status, outcome.error.as_deref()),
             (Status::Exited, None),

@@ -17,7 +17,7 @@ use shieling::environment::{Local, Shell};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::JobRequest;
+use shieling::session::{JobRequest, SessionName};
 use shieling_testkit::Workspace;
 
 /// What is in the file that is hidden.
@@ -66,6 +66,7 @@ async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
         ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME".to_owned(), workspace.root().display().to_string()),
     ]);
+    let session = shieling.session(SessionName::default());
     let mut outcomes = Vec::new();
     for text in texts {
         let command = Command::new(*text, workspace.root())
@@ -73,7 +74,7 @@ async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
             .with_variables(variables.clone())
             .with_deadline(Duration::from_secs(20))
             .expect("some time");
-        outcomes.push(shieling.shell(JobRequest::new(command)).await);
+        outcomes.push(session.run(command).await);
     }
     shieling.close().await;
     (workspace, outcomes)
@@ -159,20 +160,19 @@ async fn the_name_of_a_job_repeats_its_own_call_and_no_other() {
         .approval(Mode::OnAsk)
         .build()
         .expect("it serves no other policy");
-    let call = |text: &str, session: Option<&str>| JobRequest {
-        id: Some("build".parse().expect("a name")),
-        session: session.map(|name| name.parse().expect("a name")),
-        ..JobRequest::new(Command::new(text, workspace.root()).expect("a command"))
+    let call = |text: &str| {
+        JobRequest::new(Command::new(text, workspace.root()).expect("a command"))
+            .with_id("build".parse().expect("a name"))
     };
-    let first = shieling.shell(call("echo built", Some("main"))).await;
-    let again = shieling.shell(call("echo built", Some("main"))).await;
+    let session = |name: &str| shieling.session(name.parse().expect("a name"));
+    let first = session("main").run(call("echo built")).await;
+    let again = session("main").run(call("echo built")).await;
     assert_eq!((first.stdout.as_str(), again.stdout.as_str()), ("built\n", "built\n"));
-    for (text, session) in [
-        ("rm keep", Some("main")),
-        ("echo built", Some("other")),
-        ("echo built", None),
+    for (text, other) in [
+        ("rm keep", session("main").run(call("rm keep")).await),
+        ("echo built", session("other").run(call("echo built")).await),
+        ("echo built", shieling.run_job(call("echo built")).await),
     ] {
-        let other = shieling.shell(call(text, session)).await;
         assert_eq!((other.status, other.stdout.as_str()), (Status::Denied, ""), "{text}");
         let reason = &other.denial.expect("refused").reasons[0];
         assert!(reason.because.contains("it runs `echo built`"), "{reason:?}");

@@ -13,7 +13,7 @@ use shieling::approval::Mode;
 use shieling::environment::{Environment, Local, Shell};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::JobRequest;
+use shieling::session::SessionName;
 use shieling_container::{Choice, Container, Options, Pull, Run, Surroundings};
 
 use super::measure::{Plan, Row, interleaved};
@@ -61,7 +61,7 @@ pub(crate) fn run(program: &Path) -> anyhow::Result<String> {
             let command = command(cwd, variables.clone())?;
             let begun = Instant::now();
             let outcome = match session {
-                true => runtime.block_on(library.shell(JobRequest::new(command))),
+                true => runtime.block_on(library.session(SessionName::default()).run(command)),
                 false => runtime.block_on(library.run(command, None)),
             };
             let took = begun.elapsed();

@@ -17,7 +17,6 @@ use shieling::outcome::Outcome;
 use shieling::policy::Policy;
 use shieling::process::Jail;
 use shieling::request::Command;
-use shieling::session::JobRequest;
 use tokio::runtime::Runtime;
 
 /// The limits of a sandbox where nobody sets one, as the command line has them.
@@ -168,8 +167,8 @@ impl Place<'_> {
 
     /// Runs a command in a session, which must be a good one.
     pub(crate) fn session(&self, session: &str, text: &str) -> anyhow::Result<Outcome> {
-        let call = self.call(session, text)?;
-        let outcome = self.library.runtime.block_on(self.shieling.shell(call));
+        let session = self.shieling.session(session.parse()?);
+        let outcome = self.library.runtime.block_on(session.run(self.command(text)?));
         ensure!(outcome.exit_code == Some(0), "`{text}` did not run: {outcome:?}");
         Ok(outcome)
     }
@@ -181,15 +180,13 @@ impl Place<'_> {
             let mut all = tokio::task::JoinSet::new();
             for number in 0..sessions {
                 let shieling = Arc::clone(&self.shieling);
-                let session = format!("busy{number}");
-                let calls = (self.call(&session, text)?, self.command(text)?);
+                let name = format!("busy{number}").parse()?;
+                let command = self.command(text)?;
                 all.spawn(async move {
-                    let (first, command) = calls;
+                    let session = shieling.session(name);
                     let mut count = 0;
                     while Instant::now() < end {
-                        let mut call = JobRequest::new(command.clone());
-                        call.session.clone_from(&first.session);
-                        let outcome = shieling.shell(call).await;
+                        let outcome = session.run(command.clone()).await;
                         ensure!(outcome.exit_code == Some(0), "it did not run: {outcome:?}");
                         count += 1;
                     }
@@ -198,12 +195,6 @@ impl Place<'_> {
             }
             all.join_all().await.into_iter().collect()
         })
-    }
-
-    fn call(&self, session: &str, text: &str) -> anyhow::Result<JobRequest> {
-        let mut call = JobRequest::new(self.command(text)?);
-        call.session = Some(session.parse()?);
-        Ok(call)
     }
 
     /// Ends its sessions, and gives back what it holds.

@@ -8,7 +8,6 @@ use serde_json::json;
 use shieling::environment::Environment as _;
 use shieling::outcome::Status;
 use shieling::policy::Policy;
-use shieling::session::JobRequest;
 
 use super::support::{BUSYBOX, Kind, TOOLS, command, engine, facade, run, turn, until};
 
@@ -52,7 +51,8 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
         let library = Arc::new(facade(&container, Policy::open()));
-        let outcome = library.shell(JobRequest::new(command(&container, "exit 3"))).await;
+        let session = library.session("main".parse().unwrap());
+        let outcome = session.run(command(&container, "exit 3")).await;
         assert_eq!(outcome.exit_code, Some(3), "{outcome:?}");
         let id = container.id().unwrap();
         let running = tokio::spawn({

@@ -13,7 +13,7 @@ use shieling::environment::{Environment as _, Links};
 use shieling::outcome::Status;
 use shieling::output::{Stream, Tee};
 use shieling::process::{End, Limits, Process, Streams, run_to_end};
-use shieling::session::{JobRequest, Pty, SessionName, TerminalSize};
+use shieling::session::{JobRequest, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::{Marker, approved};
@@ -267,25 +267,20 @@ async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_p
 async fn a_session_keeps_what_it_knows_and_a_terminal_its_size() {
     let (remote, _far) = locally().await;
     let shieling = facade(remote, HERE);
-    let call = |text: &str| JobRequest {
-        session: Some("one".parse::<SessionName>().expect("a name")),
-        ..JobRequest::new(command(text, Path::new(HERE)))
-    };
-    let outcome = soon("cd", shieling.shell(call("cd /usr; export A=b; f() { echo $A; }"))).await;
+    let session = shieling.session("one".parse().expect("a name"));
+    let command = |text: &str| command(text, Path::new(HERE));
+    let outcome = soon("cd", session.run(command("cd /usr; export A=b; f() { echo $A; }"))).await;
     assert_eq!(
         (outcome.status, outcome.cwd.as_path()),
         (Status::Exited, Path::new("/usr")),
         "{outcome:?}"
     );
-    let outcome = soon("f", shieling.shell(call("pwd; f; exit 4"))).await;
+    let outcome = soon("f", session.run(command("pwd; f; exit 4"))).await;
     assert_eq!((outcome.exit_code, outcome.stdout.as_str()), (Some(4), "/usr\nb\n"));
     assert!(outcome.session_restarted);
-    let sized = JobRequest {
-        terminal: Some(TerminalSize { rows: 33, columns: 101 }),
-        session: None,
-        ..call("stty size; test -t 0 && echo a terminal")
-    };
-    let outcome = soon("stty", shieling.shell(sized)).await;
+    let sized = JobRequest::new(command("stty size; test -t 0 && echo a terminal"))
+        .with_terminal(TerminalSize { rows: 33, columns: 101 });
+    let outcome = soon("stty", shieling.run_job(sized)).await;
     assert!(
         outcome.stdout.contains("33 101") && outcome.stdout.contains("a terminal"),
         "{outcome:?}"

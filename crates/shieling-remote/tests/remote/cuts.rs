@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use shieling::environment::{Environment as _, Expect, Links};
 use shieling::outcome::{Outcome, Status};
-use shieling::session::{JobRequest, SessionName};
 use shieling_remote::Timing;
 use shieling_testkit::Marker;
 use shieling_testkit::random::Random;
@@ -38,11 +37,7 @@ async fn cut_at(seed: u64) {
     let marker = Marker::new();
     let shieling = facade(remote, &root);
     let make = |text: &str| marked(command(text, &root), &marker);
-    let name = "one".parse::<SessionName>().expect("a name");
-    let call = |text: &str| JobRequest {
-        session: Some(name.clone()),
-        ..JobRequest::new(make(text))
-    };
+    let session = shieling.session("one".parse().expect("a name"));
     let moment = Duration::from_micros(random.below(60_000) as u64);
     let path = root.join("f");
     let writing = tokio::task::spawn_blocking(move || {
@@ -65,7 +60,7 @@ async fn cut_at(seed: u64) {
     };
     let session = async {
         loop {
-            let outcome = shieling.shell(call("echo three; (exit 5)")).await;
+            let outcome = session.run(make("echo three; (exit 5)")).await;
             is_true(&outcome, 5, "three\n");
             if outcome.status != Status::Exited {
                 return;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use shieling::environment::{Environment as _, Expect, Links};
 use shieling::outcome::{Outcome, Status};
-use shieling::session::JobRequest;
 use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::Marker;
@@ -63,10 +62,7 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
     let marker = Marker::new();
     let shieling = facade(remote, &workspace);
     let make = |text: &str| marked(command(text, &workspace), &marker);
-    let call = |text: &str| JobRequest {
-        session: Some("one".parse().expect("a name")),
-        ..JobRequest::new(make(text))
-    };
+    let session = shieling.session("one".parse().expect("a name"));
     let moment = Duration::from_micros(random.below(80_000) as u64);
     let path = workspace.join("f");
     let writing = tokio::task::spawn_blocking(move || {
@@ -89,7 +85,7 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
     };
     let session = async {
         loop {
-            let outcome = shieling.shell(call("echo three; (exit 5)")).await;
+            let outcome = session.run(make("echo three; (exit 5)")).await;
             is_true(&outcome, 5, "three\n");
             if outcome.status != Status::Exited {
                 return;

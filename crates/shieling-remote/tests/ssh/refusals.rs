@@ -255,9 +255,6 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
 }
 
 async fn shieling_session(shieling: &shieling::Shieling, home: &Path) -> shieling::outcome::Outcome {
-    let call = shieling::session::JobRequest {
-        session: Some("one".parse().expect("a name")),
-        ..shieling::session::JobRequest::new(command("echo hello", home))
-    };
-    shieling.shell(call).await
+    let session = shieling.session("one".parse().expect("a name"));
+    session.run(command("echo hello", home)).await
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shieling::outcome::{Outcome, Status};
 use shieling::request::{Command, CommandError};
-use shieling::session::{IdError, JobRequest, OnTimeout, TerminalSize};
+use shieling::session::{IdError, JobRequest, OnTimeout, SessionName, TerminalSize};
 use shieling::units::ByteCount;
 
 use super::Service;
@@ -30,7 +30,7 @@ impl Service {
         person: &Arc<Person>,
         reporter: Option<Reporter>,
     ) -> CallResult {
-        let mut call = match call(&workplace.template, &asked) {
+        let (session, mut call) = match call(&workplace.template, &asked) {
             Ok(call) => call,
             Err(wrong) => return CallResult::invalid(format!("{wrong}; nothing was started")),
         };
@@ -48,7 +48,11 @@ impl Service {
             (reporter, seen)
         });
         let _waiting = Waiting::begin(person);
-        let running = PERSON.scope(person.clone(), workplace.core.shell(call));
+        let running = match asked.background {
+            true => workplace.core.start(session, call),
+            false => workplace.core.run(session, call),
+        };
+        let running = PERSON.scope(person.clone(), running);
         let mut outcome = match reporting {
             None => running.await,
             Some((reporter, seen)) => tokio::select! {
@@ -100,10 +104,10 @@ enum InvalidCommand {
     Directory,
 }
 
-fn call(template: &Command, asked: &arguments::Shell) -> Result<JobRequest, InvalidCommand> {
+fn call(template: &Command, asked: &arguments::Shell) -> Result<(Option<SessionName>, JobRequest), InvalidCommand> {
     let session = match asked.session.as_str() {
         "" => None,
-        name => Some(name.parse()?),
+        name => Some(name.parse::<SessionName>()?),
     };
     let cwd = match &asked.cwd {
         None => template.cwd().to_owned(),
@@ -126,21 +130,19 @@ fn call(template: &Command, asked: &arguments::Shell) -> Result<JobRequest, Inva
         .with_grace(template.grace())
         .with_output_kept(kept)?
         .with_file_size(template.file_size());
-    Ok(JobRequest {
-        session,
-        on_timeout: match asked.on_timeout {
-            arguments::OnTimeout::Background => OnTimeout::Background,
-            arguments::OnTimeout::Kill => OnTimeout::Kill,
-        },
-        background: asked.background,
-        terminal: asked.tty.then_some(TerminalSize {
+    let mut request = JobRequest::new(command).with_on_timeout(match asked.on_timeout {
+        arguments::OnTimeout::Background => OnTimeout::Background,
+        arguments::OnTimeout::Kill => OnTimeout::Kill,
+    });
+    request.id = asked.job.as_deref().map(str::parse).transpose()?;
+    if asked.tty {
+        request = request.with_terminal(TerminalSize {
             rows: asked.rows,
             columns: asked.columns,
-        }),
-        id: asked.job.as_deref().map(str::parse).transpose()?,
-        background_when_silent: (asked.tty && asked.timeout_ms.is_none()).then_some(SILENT),
-        ..JobRequest::new(command)
-    })
+        });
+        request.background_when_silent = asked.timeout_ms.is_none().then_some(SILENT);
+    }
+    Ok((session, request))
 }
 
 /// Adds to a refusal that an approval would have helped, and how to get one.

@@ -22,8 +22,8 @@ use shieling::output::SpillTo;
 use shieling::policy::{Decision, Facts, Policy, Reason, Span};
 use shieling::request::{Command, Digest, Request};
 use shieling::session::{
-    AskHumanResponse, JobError, JobId, JobInfo, JobInput, JobRequest, Listing, Progress, SessionInfo, TerminalSize,
-    ViewRequest, ViewResponse, WaitFor,
+    AskHumanResponse, JobError, JobId, JobInfo, JobInput, JobRequest, Listing, Progress, SessionInfo, SessionName,
+    TerminalSize, ViewRequest, ViewResponse, WaitFor,
 };
 use shieling::units::SystemClock;
 use shieling_server::{Core, Elicitation, Workplace};
@@ -167,29 +167,24 @@ impl Drop for Watch<'_> {
 }
 
 impl Fake {
-    async fn run(&self, call: JobRequest) -> Outcome {
+    async fn shell(&self, session: Option<SessionName>, background: bool, call: JobRequest) -> Outcome {
+        let session = session.map(|name| name.to_string());
         let command = &call.command;
         self.note(format!(
             "shell {} in {:?} at {} for {} ms, then {:?}, background {}, terminal {:?}, id {:?}, kept {}",
             command.text(),
-            call.session.as_ref().map(ToString::to_string),
+            session,
             command.cwd().display(),
             command.deadline().as_millis(),
             call.on_timeout,
-            call.background,
+            background,
             call.terminal,
             call.id.as_ref().map(ToString::to_string),
             command.output_kept(),
         ));
         let words: Vec<&str> = command.text().split(' ').collect();
         if matches!(words[0], "ask" | "run")
-            && let Err(refused) = self
-                .admit(
-                    command.clone(),
-                    command,
-                    call.session.as_ref().map(ToString::to_string).as_deref(),
-                )
-                .await
+            && let Err(refused) = self.admit(command.clone(), command, session.as_deref()).await
         {
             return refused;
         }
@@ -297,8 +292,12 @@ fn denial(decision: Decision, because: &str, layer: Layer) -> Denial {
 }
 
 impl Core for Fake {
-    fn shell(&self, call: JobRequest) -> Later<'_, Outcome> {
-        Box::pin(self.run(call))
+    fn run(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome> {
+        Box::pin(self.shell(session, false, request))
+    }
+
+    fn start(&self, session: Option<SessionName>, request: JobRequest) -> Later<'_, Outcome> {
+        Box::pin(self.shell(session, true, request))
     }
 
     fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>> {

@@ -8,8 +8,8 @@ use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Ability, Capabilities};
 use shieling::outcome::Outcome;
 use shieling::request::Command;
-use shieling::session::{JobId, JobRequest, OnTimeout};
-use shieling::{Builder, Shieling};
+use shieling::session::{JobId, JobRequest, OnTimeout, SessionName};
+use shieling::{Builder, SessionHandle, Shieling};
 
 use super::expect::{DescribeError as _, holds, same};
 use super::report::Checked;
@@ -141,32 +141,33 @@ impl Context {
         Ok(outcome.stdout)
     }
 
-    /// Creates a request in the session `main` whose command is ended at its deadline.
+    /// Creates a request whose command is ended at its deadline.
     pub(crate) fn call(&self, text: &str) -> JobRequest {
-        JobRequest {
-            on_timeout: OnTimeout::Kill,
-            ..JobRequest::new(self.within(text, 20_000))
-        }
+        JobRequest::new(self.within(text, 20_000)).with_on_timeout(OnTimeout::Kill)
+    }
+
+    /// Returns the session `main`.
+    pub(crate) fn session(&self) -> SessionHandle<'_> {
+        self.shieling.session(SessionName::default())
     }
 
     /// Runs a text in the session `main`.
     pub(crate) async fn shell(&self, text: &str) -> Outcome {
-        self.shieling.shell(self.call(text)).await
+        self.session().run(self.call(text)).await
     }
 
     /// Starts a job that accepts input.
     pub(crate) async fn job(&self, text: &str) -> Result<JobId, CheckFailure> {
-        let call = JobRequest {
-            background: true,
-            session: None,
-            ..self.call(text)
-        };
-        self.started(call).await
+        self.started(self.call(text)).await
     }
 
-    /// Starts a job.
+    /// Starts a job in a process of its own.
     pub(crate) async fn started(&self, call: JobRequest) -> Result<JobId, CheckFailure> {
-        let outcome = self.shieling.shell(call).await;
+        Self::job_of(&self.shieling.start_job(call).await)
+    }
+
+    /// Returns the job of an outcome.
+    pub(crate) fn job_of(outcome: &Outcome) -> Result<JobId, CheckFailure> {
         let job = outcome.job.as_deref().and_then(|job| job.parse().ok());
         job.ok_or_else(|| CheckFailure::new("a job", outcome.described()))
     }
@@ -244,12 +245,9 @@ impl Context {
         let outcome = match step.session {
             None => self.shieling.run(command, None).await,
             Some(session) => {
-                let call = JobRequest {
-                    session: Some(session.parse().expect("a good name")),
-                    on_timeout: OnTimeout::Kill,
-                    ..JobRequest::new(command)
-                };
-                self.shieling.shell(call).await
+                let session = self.shieling.session(session.parse().expect("a good name"));
+                let request = JobRequest::new(command).with_on_timeout(OnTimeout::Kill);
+                session.run(request).await
             }
         };
         let took = begun.elapsed();

@@ -127,6 +127,7 @@ pub enum Mode {
 
 /// Why a request was not approved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// The policy denies it; no approver was asked.
     #[error("the policy denies it")]

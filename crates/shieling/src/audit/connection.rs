@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A connection that ended or was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ConnectionRecord {
     /// The name, or the address if a rule names one.
     pub host: String,
@@ -29,6 +30,7 @@ pub struct ConnectionRecord {
 
 /// A request over HTTP that was seen on a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RequestRecord {
     /// The method.
     pub method: String,

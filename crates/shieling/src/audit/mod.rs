@@ -145,6 +145,7 @@ pub struct Record {
 
 /// The recorded part of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VerdictRecord {
     /// The decision.
     pub decision: Decision,
@@ -167,6 +168,7 @@ impl From<&Verdict> for VerdictRecord {
 
 /// A recorded approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct GrantRecord {
     /// The number of the grant within the process that wrote the record.
     pub id: String,
@@ -196,6 +198,7 @@ impl From<&(PathBuf, Digest)> for FileDigest {
 
 /// The recorded part of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DenialRecord {
     /// The stage that refused.
     pub layer: Layer,
@@ -224,6 +227,7 @@ impl From<&Denial> for DenialRecord {
 
 /// The recorded part of an outcome, without the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct OutcomeRecord {
     /// How it ended.
     pub status: Status,

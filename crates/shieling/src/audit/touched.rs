@@ -12,6 +12,7 @@ pub const MAX_PATHS: usize = 64;
 
 /// A recorded file operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FileRecord {
     /// The operation that was performed or requested.
     pub operation: Operation,

@@ -12,6 +12,7 @@ pub const MAX_KEYS: usize = 64;
 
 /// Recorded input to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct InputRecord {
     /// The job.
     pub job: String,

@@ -15,6 +15,7 @@ use crate::request::Digest;
 
 /// The result for an intact log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LogSummary {
     /// The number of records.
     pub records: u64,
@@ -29,6 +30,7 @@ pub struct LogSummary {
 /// The result for a log that is not intact.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {why}")]
+#[non_exhaustive]
 pub struct BrokenLog {
     /// The file, which may be an older generation of the requested one.
     pub path: PathBuf,

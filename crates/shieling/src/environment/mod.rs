@@ -59,6 +59,7 @@ pub enum Network {
 /// A resource that can be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Limit {
     /// Memory of all processes together.
     Memory,
@@ -84,6 +85,7 @@ pub struct Capabilities {
 /// Something that can be done in an environment. A tool that needs one that is missing is not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ability {
     /// Commands run in it.
     Commands,

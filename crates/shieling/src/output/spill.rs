@@ -88,6 +88,7 @@ fn extension(stream: Stream) -> &'static str {
 
 /// The location of a command's whole output.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Spilled {
     /// The id of the output, if it could be stored.
     pub id: Option<OutputId>,
@@ -256,6 +257,7 @@ pub enum ReadSpillError {
 
 /// A part of a whole output.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Chunk {
     /// The bytes from the cursor on.
     pub bytes: Vec<u8>,

@@ -8,6 +8,7 @@ use super::verdict::Decision;
 /// What a policy says of connections to some hosts.
 #[cfg(feature = "gateway")]
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConnectRule {
     /// Its name, with its place in the policy file.
     pub name: String,

@@ -77,6 +77,7 @@ impl End {
 /// A run that is over.
 #[derive(Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct Finished {
     /// How it ended.
     pub end: End,

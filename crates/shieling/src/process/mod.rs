@@ -30,8 +30,8 @@ mod sys;
 mod zygote;
 
 pub(crate) use counts::{Counts, Struck};
+pub use drive::LARGE;
 pub(crate) use drive::{BURST, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, read_pipe};
-pub use drive::{LARGE, LARGE_PIPE};
 pub use ender::AtEnd;
 pub(crate) use ender::Ender;
 pub use error::{JailError, SpawnError};
@@ -47,7 +47,7 @@ pub use run::run_to_end;
 pub(crate) use settler::Settler;
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
-pub use streams::DRAIN;
+pub use streams::{DRAIN, LARGE_PIPE};
 pub(crate) use sys::watch_both;
 pub use zygote::start_ahead;
 #[cfg(feature = "copy")]

@@ -5,22 +5,32 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::{JobId, SessionName};
+use super::JobId;
 use crate::request::Command;
 
-/// A command to run in a session or as a job of its own.
+/// A command to run, in a [session](crate::SessionHandle) or as a [job](crate::Shieling::run_job) of its own.
+///
+/// A [`Command`] alone is the request to run it with the defaults.
+///
+/// ```
+/// use shieling::request::Command;
+/// use shieling::session::{JobRequest, TerminalSize};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let request = JobRequest::new(Command::new("top", "/work")?)
+///     .with_id("top".parse()?)
+///     .with_terminal(TerminalSize::default());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct JobRequest {
     /// The text of the command, its deadline and the bounds of its output. Its directory and variables are the
     /// initial ones of a new session; a session that already runs keeps its own.
     pub command: Command,
-    /// The session whose shell runs the command. With `None`, a new process runs it and keeps no state.
-    pub session: Option<SessionName>,
     /// What happens to the command at its deadline.
     pub on_timeout: OnTimeout,
-    /// Returns at once and leaves the command running as a job whose standard input accepts writes. The job starts
-    /// in the session's directory, with the session's exported variables, in a process of its own.
-    pub background: bool,
     /// Gives the command a terminal of this size instead of pipes, in a process of its own.
     pub terminal: Option<TerminalSize>,
     /// The name of the job (default: `j1`, `j2`, …). If a job of this name exists, nothing is started and its present
@@ -36,18 +46,43 @@ pub struct JobRequest {
 }
 
 impl JobRequest {
-    /// Creates a request to run a command in the session `main`. At its deadline it becomes a background job.
+    /// Creates a request to run a command on pipes. At its deadline it becomes a background job.
     pub fn new(command: Command) -> Self {
         Self {
             command,
-            session: Some(SessionName::default()),
-            on_timeout: OnTimeout::Background,
-            background: false,
+            on_timeout: OnTimeout::default(),
             terminal: None,
             id: None,
             background_when_silent: None,
             progress: None,
         }
+    }
+
+    /// Sets [`Self::on_timeout`].
+    #[must_use]
+    pub fn with_on_timeout(mut self, on_timeout: OnTimeout) -> Self {
+        self.on_timeout = on_timeout;
+        self
+    }
+
+    /// Sets [`Self::terminal`].
+    #[must_use]
+    pub fn with_terminal(mut self, size: TerminalSize) -> Self {
+        self.terminal = Some(size);
+        self
+    }
+
+    /// Sets [`Self::id`].
+    #[must_use]
+    pub fn with_id(mut self, id: JobId) -> Self {
+        self.id = Some(id);
+        self
+    }
+}
+
+impl From<Command> for JobRequest {
+    fn from(command: Command) -> Self {
+        Self::new(command)
     }
 }
 

@@ -4,21 +4,20 @@ use std::io;
 
 use super::Shieling;
 use crate::request::Command;
-use crate::session::{JobRequest, Recorder, Recording, RecordingHeader, Session, TerminalSize};
+use crate::session::{Recorder, Recording, RecordingHeader, Session, TerminalSize};
 
 impl Shieling {
-    /// Returns the recorder of a request: its session's, or its own. `None` if recordings are off.
+    /// Returns the recorder of a command: that of the session whose shell runs it, or its own. `None` if recordings are off.
     ///
     /// # Errors
     /// If the recording cannot begin. The command must not start then.
     pub(super) fn recorder(
         &self,
-        call: &JobRequest,
+        terminal: Option<TerminalSize>,
         session: Option<&Session>,
         command: &Command,
     ) -> io::Result<Option<Recorder>> {
-        let own = call.background || call.terminal.is_some();
-        match session.filter(|_| !own) {
+        match session {
             Some(session) if self.recordings.is_some() => {
                 let title = format!("session {}", session.name());
                 let recorder = session.recorder(|| self.begin_recording(&title, None, command))?;
@@ -26,7 +25,7 @@ impl Shieling {
                 Ok(Some(recorder))
             }
             Some(_) => Ok(None),
-            None => self.own_recorder(call.terminal, command),
+            None => self.own_recorder(terminal, command),
         }
     }
 

@@ -25,6 +25,83 @@ use crate::session::{
 /// What programs take our terminals for, unless a variable says otherwise.
 const TERM: (&str, &str) = ("TERM", "xterm-256color");
 
+/// A session of a [`Shieling`]: a shell that keeps its directory, variables and functions from one command to the next.
+///
+/// The shell starts with the first command. Any number of handles may refer to one session.
+///
+/// ```no_run
+/// use shieling::Shieling;
+/// use shieling::request::Command;
+///
+/// # async fn example(shieling: &Shieling) -> Result<(), Box<dyn std::error::Error>> {
+/// let session = shieling.session("main".parse()?);
+/// session.run(Command::new("cd src && level=2", "/work")?).await;
+/// let outcome = session.run(Command::new("echo $PWD $level", "/work")?).await;
+/// assert_eq!(outcome.stdout, "/work/src 2\n");
+/// session.close();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SessionHandle<'a> {
+    shieling: &'a Shieling,
+    name: SessionName,
+}
+
+impl SessionHandle<'_> {
+    /// Returns the session's name.
+    pub fn name(&self) -> &SessionName {
+        &self.name
+    }
+
+    /// Runs a command in the session: judges, records, approves and starts it, and waits for its end or its deadline.
+    ///
+    /// The directory and variables of the command are the initial ones of a new session; a session that already runs
+    /// keeps its own. With a terminal, the command runs in a process of its own, as with [`start`](Self::start).
+    ///
+    /// While the session runs another command, this one waits, for as long as it may run itself. If the other command
+    /// has outlived its call, this one is refused at once, with the job that it would wait for.
+    ///
+    /// Every command has its own pipes for stdout and stderr, and `/dev/null` as stdin. So `exec >file` and
+    /// `exec 2>file` last until the end of their command; every other descriptor and its redirection lasts for the
+    /// session.
+    ///
+    /// A DEBUG trap that would keep every further command from running is removed at the end of its command, and
+    /// [`Outcome::error`] says so: one that was running when the command was told to end, and one that under `extdebug`
+    /// would skip `trap - DEBUG` too. A trap on the signal by which commands are ended (59) lasts until the end of its
+    /// command.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends what the command started, as a timeout with [`OnTimeout::Kill`] does; the session
+    /// remains. The next command begins once all of that has ended.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn run(&self, request: impl Into<JobRequest>) -> Outcome {
+        self.shieling.job(Some(&self.name), false, request.into()).await
+    }
+
+    /// Starts a command as a job and returns its present outcome at once. Its standard input accepts writes.
+    ///
+    /// The job starts in the session's directory, with the session's exported variables, in a process of its own. The
+    /// session stays free for other commands.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends what may have been started.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn start(&self, request: impl Into<JobRequest>) -> Outcome {
+        self.shieling.job(Some(&self.name), true, request.into()).await
+    }
+
+    /// Ends the session and forgets its state. Returns whether it existed. Its shell ends at once, or with the command
+    /// that it runs.
+    pub fn close(&self) -> bool {
+        self.shieling.sessions.forget(&self.name)
+    }
+}
+
 /// A session, with the permit to run a command in it until the end of the command.
 struct InSession {
     session: Arc<Session>,
@@ -40,32 +117,41 @@ struct Begun {
 }
 
 impl Shieling {
-    /// Runs a command in its session: judges, records, asks, starts and waits for its end, or for the
-    /// end of its time.
-    ///
-    /// A command whose session runs another one waits for its turn, for as long as it may run itself. If
-    /// that other one goes on beyond its call, it is refused at once, with the job that it waits for.
-    ///
-    /// Every command gets pipes of its own for stdout and stderr, and `/dev/null` as stdin. So `exec >file`
-    /// and `exec 2>file` last until the end of their command; every other descriptor and its redirection
-    /// lasts for the session.
-    ///
-    /// A DEBUG trap that would keep every further command from running is removed at the end of its command,
-    /// and [`Outcome::error`] says so: one that was running when the command was told to end, and one that
-    /// under `extdebug` would skip `trap - DEBUG` too. A trap on the signal by which commands are ended
-    /// (59) lasts until the end of its command.
+    /// Returns the session of this name. It begins with its first command.
+    pub fn session(&self, name: SessionName) -> SessionHandle<'_> {
+        SessionHandle { shieling: self, name }
+    }
+
+    /// Runs a command as a job in a process of its own, and waits for its end or its deadline, after which it may
+    /// continue in the background. It belongs to no session and keeps no state.
     ///
     /// # Cancel safety
-    /// Dropping the future ends what the command started, as a timeout with [`OnTimeout::Kill`] does; the
-    /// session stays. The next command begins once all of that has ended.
+    /// Dropping the future ends what the command started, as a timeout with [`OnTimeout::Kill`] does.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
-    pub async fn shell(&self, call: JobRequest) -> Outcome {
+    pub async fn run_job(&self, request: impl Into<JobRequest>) -> Outcome {
+        self.job(None, false, request.into()).await
+    }
+
+    /// Starts a command as a job in a process of its own and returns its present outcome at once. Its standard input
+    /// accepts writes.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends what may have been started.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn start_job(&self, request: impl Into<JobRequest>) -> Outcome {
+        self.job(None, true, request.into()).await
+    }
+
+    /// Runs a command as a job: in the shell of a session, or in a process of its own in the place of the session.
+    async fn job(&self, session_name: Option<&SessionName>, background: bool, call: JobRequest) -> Outcome {
         let here = &self.environment;
         let nothing = |command: &Command, status| {
             let mut outcome = blank(command, here.name(), here.confinement(), status);
-            outcome.session = call.session.as_ref().map(ToString::to_string);
+            outcome.session = session_name.map(ToString::to_string);
             outcome
         };
         let refused = |no| {
@@ -77,14 +163,14 @@ impl Shieling {
         };
         let reservation = match self.jobs.claim(call.id.clone()).await {
             Ok(Claim::Reserved(reservation)) => reservation,
-            Ok(Claim::Existing(job)) if is_same(&job, &call) => return job.outcome(),
+            Ok(Claim::Existing(job)) if is_same(&job, session_name, &call) => return job.outcome(),
             Ok(Claim::Existing(job)) => return refused(refusal::other_job(&job)),
             Err(error) => {
                 let no = refusal::not_now("jobs", String::new(), error.to_string(), "end jobs that are not needed");
                 return refused(no);
             }
         };
-        let session = match call.session.as_ref().map(|name| self.sessions.named(name)) {
+        let session = match session_name.map(|name| self.sessions.named(name)) {
             None => None,
             Some(Ok(session)) => Some(session),
             Some(Err(_)) => {
@@ -96,7 +182,7 @@ impl Shieling {
                 return refused(no);
             }
         };
-        let own = call.background || call.terminal.is_some();
+        let own = background || call.terminal.is_some();
         let permit = match &session {
             Some(session) if !own => match permit(session, call.command.deadline()).await {
                 Some(permit) => Some(permit),
@@ -112,12 +198,12 @@ impl Shieling {
 
         let mut entry = self.entry(&command);
         let mut blank = nothing(&command, Status::Exited);
-        let recorder = match self.recorder(&call, session.as_deref(), &command) {
+        let recorder = match self.recorder(call.terminal, session.as_deref().filter(|_| !own), &command) {
             Ok(recorder) => recorder,
             Err(error) => return refused(refusal::unrecorded(&error)),
         };
         blank.recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
-        let approved = match self.admit(&command, &mut entry, call.session.as_ref()).await {
+        let approved = match self.admit(&command, &mut entry, session_name).await {
             Ok(approved) => approved,
             Err(refused) => {
                 recorded::refused(recorder.as_ref(), &refused);
@@ -136,7 +222,7 @@ impl Shieling {
             .zip(permit)
             .map(|(session, permit)| InSession { session, permit });
         let before = here.strikes();
-        let starting = self.begin(approved, in_session, &call, reservation.id());
+        let starting = self.begin(approved, in_session, background, call.terminal, reservation.id());
         let at = blank.clone();
         let begun = match started(&mut entry, starting, |status| Outcome { status, ..at }).await {
             Ok(begun) => begun,
@@ -148,8 +234,9 @@ impl Shieling {
             .in_session
             .as_ref()
             .map(|in_session| Arc::clone(&in_session.session));
-        let (job, actor) = self.job(
+        let (job, actor) = self.make_job(
             begun,
+            session_name,
             &call,
             command,
             blank,
@@ -159,7 +246,7 @@ impl Shieling {
         let actor = Box::pin(actor);
         // From here on it can be seen and ended by its name, also by another call.
         reservation.register(&job);
-        if call.background {
+        if background {
             job.adopt(actor);
             // It may have ended by now, and is known by its name all the same.
             return Outcome {
@@ -179,11 +266,6 @@ impl Shieling {
             forgotten.id = None;
         }
         outcome
-    }
-
-    /// Forgets a session: its shell ends at once, or with the command that it runs. Whether there was one.
-    pub fn end_session(&self, session: &SessionName) -> bool {
-        self.sessions.forget(session)
     }
 
     /// Waits for the end of a command, or for the end of its time.
@@ -240,7 +322,8 @@ impl Shieling {
         &self,
         approved: Approved<Command>,
         in_session: Option<InSession>,
-        call: &JobRequest,
+        background: bool,
+        terminal: Option<TerminalSize>,
         job: &JobId,
     ) -> Result<Begun, SpawnError> {
         if let Some(mut in_session) = in_session {
@@ -262,13 +345,13 @@ impl Shieling {
             what: "making a terminal",
             source,
         };
-        let (streams, ours) = match call.terminal {
+        let (streams, ours) = match terminal {
             Some(size) => {
                 let pair = Pty::open_in(self.environment.terminals().await?, size).map_err(no_terminal)?;
                 (Streams::Terminal(pair.theirs), Some(pair.ours))
             }
             // Who cannot be written to would wait for the end of an input that nobody ends.
-            None if call.background && self.takes_input() => (Streams::Input, None),
+            None if background && self.takes_input() => (Streams::Input, None),
             None => (Streams::Output, None),
         };
         let terminal = ours.map(Terminal::new).transpose().map_err(no_terminal)?;
@@ -286,9 +369,10 @@ impl Shieling {
     }
 
     /// The job of what was begun.
-    fn job(
+    fn make_job(
         &self,
         begun: Begun,
+        session: Option<&SessionName>,
         call: &JobRequest,
         command: Command,
         blank: Outcome,
@@ -328,7 +412,7 @@ impl Shieling {
         };
         let setup = JobSetup {
             id,
-            session: call.session.clone(),
+            session: session.cloned(),
             stdin: process.take_input(),
             command,
             blank,
@@ -432,9 +516,9 @@ async fn permit(session: &Session, timeout: Duration) -> Option<SessionPermit> {
 }
 
 /// Whether a call with the name of this job is that job's call once more.
-fn is_same(job: &Job, call: &JobRequest) -> bool {
+fn is_same(job: &Job, session: Option<&SessionName>, call: &JobRequest) -> bool {
     job.command().text() == call.command.text()
-        && job.session() == call.session.as_ref()
+        && job.session() == session
         && job.has_terminal() == call.terminal.is_some()
 }
 

@@ -131,12 +131,8 @@ impl Place {
 
     /// Runs a text on a terminal of its own.
     pub(crate) fn on_terminal(&self, text: &str) -> Outcome {
-        let request = JobRequest {
-            session: None,
-            terminal: Some(TerminalSize::default()),
-            ..JobRequest::new(self.command(text))
-        };
-        self.runtime.block_on(self.shieling.shell(request))
+        let request = JobRequest::new(self.command(text)).with_terminal(TerminalSize::default());
+        self.runtime.block_on(self.shieling.run_job(request))
     }
 
     /// Ends the sandbox. The next command is run in another one.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shieling::outcome::Status;
-use shieling::session::{JobId, JobInput, OnTimeout, SessionName, ViewRequest, WaitFor};
+use shieling::session::{JobId, JobInput, OnTimeout, ViewRequest, WaitFor};
 
 use super::support::{In, Place, alone, beside};
 
@@ -16,16 +16,16 @@ async fn eight_sessions_run_side_by_side_and_hear_only_themselves() {
         let place = Place::new(at, None);
         let calls = (0..8).map(|number| {
             // Each waits for all of them: one after the other they would wait for ever.
-            let mut call = place.call(
+            let call = place.call(
                 &format!(
                     "x={number}; : >begun$x; until [[ $(echo begun*) == *0*1*2*3*4*5*6*7 ]]; do sleep 0.01; done; \
                      for i in {{1..200}}; do echo $x; done"
                 ),
                 Duration::from_secs(30),
             );
-            call.session = Some(format!("s{number}").parse::<SessionName>().expect("a good name"));
+            let name = format!("s{number}").parse().expect("a good name");
             let shieling = std::sync::Arc::clone(&place.shieling);
-            tokio::spawn(async move { (number, shieling.shell(call).await) })
+            tokio::spawn(async move { (number, shieling.session(name).run(call).await) })
         });
         for call in calls.collect::<Vec<_>>() {
             let (number, outcome) = call.await.expect("no panic");
@@ -41,13 +41,14 @@ async fn calls_of_one_session_take_turns_in_their_order() {
     for at in BOTH {
         let place = Place::new(at, None);
         place.shell("n=0").await;
+        let session = place.session();
         let mut calls = Vec::new();
         for number in 0..6 {
             let call = place.call(
                 &format!("n=$((n + 1)); sleep 0.05; echo $n {number}"),
                 Duration::from_secs(60),
             );
-            let mut call = Box::pin(place.shieling.shell(call));
+            let mut call = Box::pin(session.run(call));
             // From its first step on it has its place in the queue.
             let first = std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx))).await;
             assert!(first.is_pending());
@@ -81,7 +82,7 @@ async fn m13_a_call_that_is_given_up_leaves_nothing_for_the_next() {
             let call = place.call(text, Duration::from_secs(20));
             // From before anything runs to well into it.
             let after = Duration::from_micros([0, 300, 900, 2_500, 9_000, 40_000][round % 6]);
-            let _ = tokio::time::timeout(after, place.shieling.shell(call)).await;
+            let _ = tokio::time::timeout(after, place.session().run(call)).await;
             let begun = Instant::now();
             let next = place.shell("echo \"next ${kept-new}\"").await;
             assert!(
@@ -124,9 +125,10 @@ async fn a_command_that_goes_on_keeps_its_session_busy_until_c_c() {
             "echo begun; (trap '' TERM INT; sleep 50)",
             "echo begun; cat /dev/zero | cat >/dev/null",
         ] {
-            let mut call = place.call(text, Duration::from_millis(200));
-            call.on_timeout = OnTimeout::Background;
-            let running = place.shieling.shell(call).await;
+            let call = place
+                .call(text, Duration::from_millis(200))
+                .with_on_timeout(OnTimeout::Background);
+            let running = place.session().run(call).await;
             assert_eq!((running.status, running.stdout.as_str()), (Status::Running, "begun\n"));
             let job: JobId = running.job.expect("it goes on").parse().expect("an id");
             let begun = Instant::now();
@@ -170,8 +172,8 @@ async fn a_silent_command_goes_on_as_a_job_if_its_request_says_so_and_no_other_d
     };
     let rest = Some(Duration::from_millis(300));
     let running = place
-        .shieling
-        .shell(asked("echo begun; sleep 50", rest, OnTimeout::Background))
+        .session()
+        .run(asked("echo begun; sleep 50", rest, OnTimeout::Background))
         .await;
     assert_eq!((running.status, running.stdout.as_str()), (Status::Running, "begun\n"));
     let job: JobId = running.job.expect("it goes on").parse().expect("an id");
@@ -183,7 +185,7 @@ async fn a_silent_command_goes_on_as_a_job_if_its_request_says_so_and_no_other_d
         ("sleep 0.6", rest, OnTimeout::Kill),
         ("sleep 0.6", None, OnTimeout::Background),
     ] {
-        let outcome = place.shieling.shell(asked(text, rest, on_timeout)).await;
+        let outcome = place.session().run(asked(text, rest, on_timeout)).await;
         assert_eq!(outcome.status, Status::Exited, "{text}: {outcome:?}");
     }
     place.close().await.expect("nothing is left");
@@ -233,9 +235,8 @@ async fn a_shell_that_was_killed_between_two_commands_is_started_anew() {
     let shell = place.shell("mkdir d; cd d; export kept=1; echo $$").await.stdout;
     let shell = shell.trim();
     let text = format!("kill -9 {shell} && while kill -0 {shell} 2>/dev/null; do sleep 0.01; done");
-    let mut call = place.call(&text, Duration::from_secs(60));
-    call.session = Some("other".parse::<SessionName>().expect("a good name"));
-    let killed = place.shieling.shell(call).await;
+    let other = place.shieling.session("other".parse().expect("a good name"));
+    let killed = other.run(place.call(&text, Duration::from_secs(60))).await;
     assert_eq!(
         (killed.status, killed.exit_code),
         (Status::Exited, Some(0)),
@@ -284,12 +285,14 @@ async fn two_hundred_sessions_leave_no_descriptor_behind() {
         let before = open();
         let place = Place::new(at, None);
         for number in 0..100 {
-            let mut call = place.call(
+            let call = place.call(
                 ["exit 3", "echo ok", "kill -9 $$", "(sleep 9 &)"][number % 4],
                 Duration::from_secs(5),
             );
-            call.session = Some(format!("s{number}").parse::<SessionName>().expect("a good name"));
-            place.shieling.shell(call).await;
+            let session = place
+                .shieling
+                .session(format!("s{number}").parse().expect("a good name"));
+            session.run(call).await;
         }
         place.close().await.expect("nothing is left");
         let begun = Instant::now();

@@ -215,11 +215,8 @@ async fn a_command_that_is_given_up_at_its_start_ends_without_a_further_command(
 /// How many were given up, and what was wrong.
 async fn one_session(place: &Place, session: usize, mut random: Random, rounds: usize) -> (usize, Vec<String>) {
     let name: SessionName = format!("g{session}").parse().expect("a good name");
-    let run = async |text: &str, deadline| {
-        let mut call = place.call(text, deadline);
-        call.session = Some(name.clone());
-        place.shieling.shell(call).await
-    };
+    let session = place.shieling.session(name);
+    let run = async |text: &str, deadline| session.run(place.call(text, deadline)).await;
     let (mut given_up, mut wrong) = (0, Vec::new());
     run("kept=1; sleep 0 <(:) | cat; coproc :; wait", LONG).await;
     let mut before = run(PUT_BACK, LONG).await.stdout;

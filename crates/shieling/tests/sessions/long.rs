@@ -9,7 +9,7 @@ use shieling::Shieling;
 use shieling::approval::{Answer, ApproverFn, Mode, Question, Scope};
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
 use shieling::policy::Policy;
-use shieling::session::{JobRequest, OnTimeout};
+use shieling::session::{JobRequest, OnTimeout, SessionName};
 
 use super::support::beside;
 
@@ -214,10 +214,9 @@ async fn all_run_as_in_bash(sandboxed: bool) {
             )
             .with_deadline(Duration::from_secs(60))
             .expect("more than zero");
-        let mut call = JobRequest::new(command);
-        call.on_timeout = OnTimeout::Kill;
+        let call = JobRequest::new(command).with_on_timeout(OnTimeout::Kill);
         let begun = Instant::now();
-        let outcome = shieling.shell(call).await;
+        let outcome = shieling.session(SessionName::default()).run(call).await;
         eprintln!("{name} (sandboxed: {sandboxed}): {:?}", begun.elapsed());
         let said = outcome.stderr.replace("bash: -c: ", "bash: ");
         let got = (outcome.exit_code, outcome.stdout.clone(), said);

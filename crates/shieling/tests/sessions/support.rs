@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shieling::Shieling;
 use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::{JobRequest, OnTimeout};
+use shieling::session::{JobRequest, OnTimeout, SessionName};
+use shieling::{SessionHandle, Shieling};
 use shieling_testkit::Marker;
 
 /// No call takes so long beyond its time, however busy the machine is: what does hangs.
@@ -288,14 +288,17 @@ impl Place {
 
     pub(crate) fn call(&self, text: &str, deadline: Duration) -> JobRequest {
         let command = self.command(text).with_deadline(deadline).expect("more than zero");
-        let mut call = JobRequest::new(command);
-        call.on_timeout = OnTimeout::Kill;
-        call
+        JobRequest::new(command).with_on_timeout(OnTimeout::Kill)
+    }
+
+    /// The session `main`.
+    pub(crate) fn session(&self) -> SessionHandle<'_> {
+        self.shieling.session(SessionName::default())
     }
 
     /// Runs a text in the session `main`, to its end.
     pub(crate) async fn shell(&self, text: &str) -> Outcome {
-        self.shieling.shell(self.call(text, DEADLINE)).await
+        self.session().run(self.call(text, DEADLINE)).await
     }
 
     /// Ends everything; nothing of it may be left.
@@ -326,9 +329,8 @@ pub(crate) async fn step(place: &Place, step: &Step) -> Result<Outcome, String> 
     let mut tries = 0;
     let outcome = loop {
         let deadline = step.deadline * 4_u32.pow(tries);
-        let mut call = place.call(&step.text, deadline);
-        call.on_timeout = step.on_timeout;
-        let outcome = tokio::time::timeout(deadline + BEYOND, place.shieling.shell(call))
+        let call = place.call(&step.text, deadline).with_on_timeout(step.on_timeout);
+        let outcome = tokio::time::timeout(deadline + BEYOND, place.session().run(call))
             .await
             .map_err(|_| format!("{:?}: no answer after {:?}", step.text, begun.elapsed()))?;
         tries += 1;

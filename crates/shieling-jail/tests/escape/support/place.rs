@@ -16,7 +16,7 @@ use shieling::outcome::{Layer, Outcome, Status};
 use shieling::policy::Policy;
 use shieling::process::Streams;
 use shieling::request::Command;
-use shieling::session::{JobRequest, Pty, TerminalSize};
+use shieling::session::{Pty, TerminalSize};
 use shieling::{Shieling, enforcement_of};
 use shieling_testkit::prerequisite;
 
@@ -363,9 +363,8 @@ impl<'a> Place<'a> {
 
     /// Runs a text in a shell that stays.
     pub(crate) fn in_session(&self, text: &str) -> Checked<Outcome> {
-        let mut call = JobRequest::new(self.command(text)?);
-        call.session = Some("stays".parse()?);
-        Ok(self.field.runtime.block_on(self.shieling.shell(call)))
+        let session = self.shieling.session("stays".parse()?);
+        Ok(self.field.runtime.block_on(session.run(self.command(text)?)))
     }
 
     /// The text must succeed: a neighbour of what is refused. Gives what it prints.

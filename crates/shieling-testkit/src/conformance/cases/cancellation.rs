@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shieling::environment::Ability;
+use shieling::session::SessionName;
 
 use crate::conformance::case::{Case, Checked, Need, check};
 use crate::conformance::context::Context;
@@ -16,7 +17,7 @@ async fn given_up(context: &Context, text: &str, in_session: bool, begun: &str) 
     // In a task of its own, since it may hold what the commands that look for the file need.
     let running = tokio::spawn(async move {
         if in_session {
-            shieling.shell(call).await
+            shieling.session(SessionName::default()).run(call).await
         } else {
             shieling.run(command, None).await
         }

@@ -6,7 +6,7 @@ use shieling::environment::{Ability, Enforced, JailLimits, Limit, Network};
 use shieling::files::ReadRequest;
 use shieling::outcome::{Outcome, Status};
 use shieling::process::{SpawnError, Streams};
-use shieling::session::{JobRequest, TerminalSize};
+use shieling::session::TerminalSize;
 
 use crate::approved;
 use crate::conformance::case::{Case, Checked, Need, check, look};
@@ -73,22 +73,16 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         look("jobs are as declared", |context| {
             Box::pin(async move {
-                let call = JobRequest {
-                    background: true,
-                    session: None,
-                    ..context.call("echo hi")
-                };
-                as_declared(context, Ability::Jobs, &context.shieling.shell(call).await)
+                let outcome = context.shieling.start_job(context.call("echo hi")).await;
+                as_declared(context, Ability::Jobs, &outcome)
             })
         }),
         look("terminals are as declared", |context| {
             Box::pin(async move {
-                let call = JobRequest {
-                    terminal: Some(TerminalSize::default()),
-                    session: None,
-                    ..context.call("test -t 1 && echo hi")
-                };
-                let outcome = context.shieling.shell(call).await;
+                let call = context
+                    .call("test -t 1 && echo hi")
+                    .with_terminal(TerminalSize::default());
+                let outcome = context.shieling.run_job(call).await;
                 as_declared(context, Ability::Terminals, &outcome)?;
                 holds(
                     "a terminal, if it works",

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use shieling::environment::Ability;
 use shieling::outcome::{Outcome, Status};
+use shieling::session::SessionName;
 
 use crate::conformance::CheckFailure;
 use crate::conformance::case::{Case, Checked, Need, check, look, writes};
@@ -83,7 +84,7 @@ pub(crate) fn cases() -> Vec<Case> {
         check("whoever waits for a session's command is told of the end", |context| {
             Box::pin(async move {
                 let (shieling, call) = (Arc::clone(&context.shieling), context.call("echo > begun; sleep 50"));
-                let waiting = tokio::spawn(async move { shieling.shell(call).await });
+                let waiting = tokio::spawn(async move { shieling.session(SessionName::default()).run(call).await });
                 context.appears("begun").await?;
                 context.shieling.close().await;
                 let late = |_| CheckFailure::new("an answer", "none within 20 s");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shieling::environment::Ability;
 use shieling::outcome::Status;
-use shieling::session::{JobError, JobId, JobInput, JobRequest, OnTimeout, TerminalSize, Until, ViewRequest, WaitFor};
+use shieling::session::{JobError, JobId, JobInput, TerminalSize, Until, ViewRequest, WaitFor};
 
 use crate::conformance::case::{Case, Check, Need, check};
 use crate::conformance::context::Context;
@@ -221,9 +221,8 @@ pub(crate) fn cases() -> Vec<Case> {
             "a command whose time is over goes on as a job, if that is wanted",
             |context| {
                 Box::pin(async move {
-                    let mut call = JobRequest::new(context.within("echo a; sleep 1; echo b", 400));
-                    call.on_timeout = OnTimeout::Background;
-                    let outcome = context.shieling.shell(call).await;
+                    let call = context.within("echo a; sleep 1; echo b", 400);
+                    let outcome = context.session().run(call).await;
                     same(
                         "so far",
                         (outcome.status, outcome.stdout.as_str()),
@@ -258,12 +257,8 @@ pub(crate) fn cases() -> Vec<Case> {
         .programs(&["sleep"]),
         jobs("a call with the name of a job starts nothing again", |context| {
             Box::pin(async move {
-                let call = || JobRequest {
-                    id: "mine".parse().ok(),
-                    background: true,
-                    session: None,
-                    ..context.call("echo x >> made; sleep 50")
-                };
+                let name: JobId = "mine".parse().expect("a good name");
+                let call = || context.call("echo x >> made; sleep 50").with_id(name.clone());
                 let job = context.started(call()).await?;
                 same("its name", job.to_string(), "mine")?;
                 same("once more", context.started(call()).await?, job)?;
@@ -275,11 +270,8 @@ pub(crate) fn cases() -> Vec<Case> {
         jobs("a job starts where its session stands", |context| {
             Box::pin(async move {
                 context.shell("cd d; export V=value").await;
-                let call = JobRequest {
-                    background: true,
-                    ..context.call("pwd -P; echo $V")
-                };
-                let job = context.started(call).await?;
+                let started = context.session().start(context.call("pwd -P; echo $V")).await;
+                let job = Context::job_of(&started)?;
                 let (_, view) = context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
                 same(
                     "where and with what",
@@ -291,17 +283,10 @@ pub(crate) fn cases() -> Vec<Case> {
         .file("d/f", ""),
         jobs("a job on a terminal has one, of its size", |context| {
             Box::pin(async move {
-                let call = JobRequest {
-                    terminal: Some(TerminalSize { rows: 7, columns: 33 }),
-                    session: None,
-                    ..context.call("test -t 0 && test -t 1 && stty size; sleep 50")
-                };
-                let job = context
-                    .started(JobRequest {
-                        background: true,
-                        ..call
-                    })
-                    .await?;
+                let call = context
+                    .call("test -t 0 && test -t 1 && stty size; sleep 50")
+                    .with_terminal(TerminalSize { rows: 7, columns: 33 });
+                let job = context.started(call).await?;
                 let (came, view) = context
                     .shieling
                     .wait_for(&job, WaitFor::Pattern("7 33".to_owned()), SOON)
@@ -313,12 +298,9 @@ pub(crate) fn cases() -> Vec<Case> {
         .programs(&["stty", "sleep"]),
         jobs("keys reach a program on a terminal", |context| {
             Box::pin(async move {
-                let call = JobRequest {
-                    terminal: Some(TerminalSize::default()),
-                    background: true,
-                    session: None,
-                    ..context.call("echo ready; sleep 50; echo no")
-                };
+                let call = context
+                    .call("echo ready; sleep 50; echo no")
+                    .with_terminal(TerminalSize::default());
                 let job = context.started(call).await?;
                 context
                     .shieling
@@ -338,12 +320,9 @@ pub(crate) fn cases() -> Vec<Case> {
         .programs(&["sleep"]),
         jobs("the screen of a terminal is what a person would see", |context| {
             Box::pin(async move {
-                let call = JobRequest {
-                    terminal: Some(TerminalSize::default()),
-                    background: true,
-                    session: None,
-                    ..context.call("printf 'one\\ntwo\\033[1;1HONE'; sleep 50")
-                };
+                let call = context
+                    .call("printf 'one\\ntwo\\033[1;1HONE'; sleep 50")
+                    .with_terminal(TerminalSize::default());
                 let job = context.started(call).await?;
                 context
                     .shieling

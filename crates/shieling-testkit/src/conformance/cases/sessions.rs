@@ -63,10 +63,10 @@ pub(crate) fn cases() -> Vec<Case> {
                 let text = |number: usize| format!(": > begun{number}; while [ \"$(echo begun*)\" != 'begun0 begun1 begun2 begun3' ]; do sleep 0.02; done; echo {number}");
                 let calls: Vec<_> = (0..4)
                     .map(|number| {
-                        let mut call = context.call(&text(number));
-                        call.session = format!("s{number}").parse().ok();
+                        let call = context.call(&text(number));
+                        let name = format!("s{number}").parse().expect("a good name");
                         let shieling = Arc::clone(&context.shieling);
-                        tokio::spawn(async move { shieling.shell(call).await })
+                        tokio::spawn(async move { shieling.session(name).run(call).await })
                     })
                     .collect();
                 for (number, call) in calls.into_iter().enumerate() {
@@ -84,7 +84,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     .map(|_| {
                         let call = context.call("n=$((n+1)); sleep 0.05; echo $n");
                         let shieling = Arc::clone(&context.shieling);
-                        tokio::spawn(async move { shieling.shell(call).await.stdout })
+                        tokio::spawn(async move { shieling.session(SessionName::default()).run(call).await.stdout })
                     })
                     .collect();
                 let mut said = Vec::new();
@@ -99,8 +99,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sessions(check("a session that is ended begins anew", |context| {
             Box::pin(async move {
                 context.shell("x=1; cd /").await;
-                same("there was one", context.shieling.end_session(&SessionName::default()), true)?;
-                same("there is none", context.shieling.end_session(&SessionName::default()), false)?;
+                same("there was one", context.session().close(), true)?;
+                same("there is none", context.session().close(), false)?;
                 let next = context.shell("echo ${x-none}; pwd -P").await.stdout;
                 same("the next", next, format!("none\n{}\n", context.workspace().display()))
             })
@@ -108,9 +108,8 @@ pub(crate) fn cases() -> Vec<Case> {
         sessions(check("sessions are listed by name, with where they stand", |context| {
             Box::pin(async move {
                 for name in ["b", "a", "c"] {
-                    let mut call = context.call("cd d");
-                    call.session = name.parse().ok();
-                    context.shieling.shell(call).await;
+                    let session = context.shieling.session(name.parse().expect("a good name"));
+                    session.run(context.call("cd d")).await;
                 }
                 let listed = context.shieling.list().sessions;
                 let names: Vec<_> = listed.iter().map(|session| session.session.to_string()).collect();
@@ -142,14 +141,14 @@ pub(crate) fn cases() -> Vec<Case> {
                 let mut long = context.call("sleep 5");
                 long.command = context.within("sleep 5", 10_000);
                 let shieling = Arc::clone(&context.shieling);
-                let busy = tokio::spawn(async move { shieling.shell(long).await });
+                let busy = tokio::spawn(async move { shieling.session(SessionName::default()).run(long).await });
                 context.until("the session is busy", || {
                     context.shieling.list().sessions.iter().any(|session| session.job.is_some())
                 })
                 .await?;
                 let mut short = context.call("echo no");
                 short.command = context.within("echo no", 300);
-                let refused = context.shieling.shell(short).await;
+                let refused = context.session().run(short).await;
                 let layer = refused.denial.map(|denial| denial.layer);
                 busy.abort();
                 drop(busy.await);

@@ -117,7 +117,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let idle = context.left().len();
                     let mut call = context.call("(setsid sleep 50 &); (trap '' TERM; sleep 51); sleep 52");
                     call.command = context.within(call.command.text(), 600);
-                    let outcome = context.shieling.shell(call).await;
+                    let outcome = context.session().run(call).await;
                     same("the end", (outcome.status, outcome.survivors), (Status::TimedOut, 0))?;
                     same("processes besides the shell", context.left().len(), idle)?;
                     let next = context.shell("echo $x").await;

@@ -88,6 +88,7 @@ pub(super) struct HiddenFiles {
 
 /// The hidden files cannot be told, so nothing may start: an incomplete list hides less than was asked.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HiddenError {
     /// There are too many entries.
     #[error(

@@ -41,6 +41,7 @@ impl Default for Sizes {
 
 /// What a sandbox is asked to be.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Restrictions {
     /// The directory that is worked in, absolute and without links.
     pub workspace: PathBuf,

@@ -7,6 +7,7 @@ use shieling_changes::{Limits, Mode, Rule};
 
 /// Where changes to the workspace go, if not into it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Staging {
     /// When they go into the workspace.
     pub mode: Mode,
@@ -40,6 +41,16 @@ impl ChangeRules {
 }
 
 impl Staging {
+    /// Creates a staging area in this directory, with the default limits and no rules.
+    pub fn new(mode: Mode, directory: PathBuf) -> Self {
+        Self {
+            mode,
+            directory,
+            limits: Limits::default(),
+            rules: ChangeRules::default(),
+        }
+    }
+
     /// What a model is told.
     pub(super) fn note(&self, workspace: &Path) -> String {
         let workspace = workspace.display();

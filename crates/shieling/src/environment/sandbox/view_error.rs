@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A view that cannot be made of what is asked.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ViewError {
     /// The workspace would lie over the system.
     #[error(

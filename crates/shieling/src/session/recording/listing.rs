@@ -20,6 +20,7 @@ const MOST: usize = 10_000;
 
 /// A recording in a listing.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct RecordingInfo {
     /// Its id.
     pub id: RecordingId,
