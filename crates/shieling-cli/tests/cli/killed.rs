@@ -17,6 +17,16 @@ const WRITES: &str = "printf '#!/bin/sh\\n' >.git/hooks/pre-commit; chmod 755 .g
                       echo 'echo x' >deep/.git/hooks/post-checkout; mkdir .vscode; \
                       echo '{\"a.path\": \"./x\"}' >.vscode/settings.json; echo fine >kept";
 
+/// A process that is killed at the end of a test, whatever comes of that.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Waits until this is so.
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
@@ -96,7 +106,7 @@ fn is_taken_back(shieling: &Shieling, user: Option<u32>) {
 }
 
 fn texts() -> String {
-    format!("touch ready; while [ ! -e go ]; do :; done; {WRITES}; touch made; sleep 1000")
+    format!("touch ready; while [ ! -e go ]; do sleep 0.01; done; {WRITES}; touch made; sleep 1000")
 }
 
 fn users() -> Vec<Option<u32>> {
@@ -109,13 +119,15 @@ fn what_a_killed_exec_had_not_judged_is_taken_back() {
     for user in users() {
         let shieling = place(user);
         let mut command = of(user, shieling.command_of(["exec".to_owned(), texts()]));
-        let mut child: Child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        kill(&shieling.workspace(), child.id());
-        child.wait().expect("it ends");
+        let mut child = Killed(
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("it starts"),
+        );
+        kill(&shieling.workspace(), child.0.id());
+        child.0.wait().expect("it ends");
         is_taken_back(&shieling, user);
     }
 }
