@@ -284,6 +284,10 @@ impl Watched {
 
     /// Judges where the bell rang.
     fn judge_beside(&mut self, running: usize, is_idle: impl Fn() -> bool) -> Next {
+        // The last command ended between the ring and now: what changed since is the user's.
+        if self.is_settled {
+            return Next::Change;
+        }
         if !self.trees.iter().all(|(_, watch)| watch.has_looked()) {
             return Next::After(FIRST);
         }
@@ -350,7 +354,11 @@ impl Watched {
         let was_busy = !self.is_once && !is_idle();
         self.has_left |= was_busy;
         self.settle(others);
-        self.has_left = was_busy || !self.is_once && !is_idle();
+        let is_busy = !self.is_once && !is_idle();
+        if was_busy && !is_busy {
+            self.settle(others);
+        }
+        self.has_left = is_busy;
         self.open = self.open.saturating_sub(1);
         self.settled(self.open == 0 && !self.has_left);
     }
