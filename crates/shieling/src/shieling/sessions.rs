@@ -397,7 +397,9 @@ impl Shieling {
                 outcome.session_restarted = restarted || after.ended;
                 if after.ended && !after.omitted.is_empty() {
                     let names = after.omitted.join("`, `");
-                    let told = format!("the session's new shell has no `{names}`, which is not UTF-8");
+                    let told = format!(
+                        "the session's new shell has no `{names}`, which is not UTF-8 or too large to start a shell with"
+                    );
                     outcome.error.get_or_insert(told);
                 } else if after.debug_trap_removed && !after.ended {
                     let told = "the session's DEBUG trap was removed: it did not end, or let no command run, and \
