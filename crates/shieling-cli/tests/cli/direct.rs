@@ -242,7 +242,7 @@ fn a_remedy_can_be_pasted_whatever_the_name_is() {
         let quoted = name.replace('\'', "'\\''");
         let command = format!("mkdir '{quoted}' && echo x > '{quoted}/.envrc'");
         let shieling = Shieling::in_workspace().args(["exec", "--json", &command]);
-        let outcome = shieling.outcome();
+        let outcome = shieling.run().outcome();
         let instead = outcome["changes"]["held_back"][0]["instead"]
             .as_str()
             .unwrap_or_default();
