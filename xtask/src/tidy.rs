@@ -28,9 +28,9 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     for source in &sources {
         rules::check(source, &mut findings);
     }
-    for (folder, arrows) in arrows(&sources)? {
-        cycles::check(&folder, &arrows, &mut findings);
-        rules::directions(&arrows, &sources, &mut findings);
+    for arrows in arrows(&sources)?.values() {
+        cycles::check(arrows, &mut findings);
+        rules::directions(arrows, &sources, &mut findings);
     }
     findings.sort();
     for Finding {

@@ -32,6 +32,29 @@ pub(crate) enum Check {
     Pointer,
 }
 
+/// What is wrong with a content.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    pub(crate) why: String,
+    /// Whether it can be read: it may be half written otherwise.
+    pub(crate) is_readable: bool,
+}
+
+impl Wrong {
+    fn unreadable() -> Self {
+        Self {
+            why: "what it says cannot be read".to_owned(),
+            is_readable: false,
+        }
+    }
+}
+
+impl From<String> for Wrong {
+    fn from(why: String) -> Self {
+        Self { why, is_readable: true }
+    }
+}
+
 /// Where a path leads, which a file names.
 pub(crate) type Leads<'a> = &'a dyn Fn(&str) -> bool;
 
@@ -42,11 +65,10 @@ impl Check {
     }
 
     /// What is wrong with a content; nothing if it passes. What was there before passes.
-    pub(crate) fn holds(self, before: Option<&[u8]>, after: &[u8], leads_inside: Leads<'_>) -> Option<String> {
+    pub(crate) fn holds(self, before: Option<&[u8]>, after: &[u8], leads_inside: Leads<'_>) -> Option<Wrong> {
         if before == Some(after) {
             return None;
         }
-        let unreadable = || Some("what it says cannot be read".to_owned());
         match self {
             Self::Json(keys) => judge(outline::of_json, keys, before, after, leads_inside),
             Self::Toml(keys) => judge(outline::of_toml, keys, before, after, leads_inside),
@@ -56,19 +78,19 @@ impl Check {
             }
             Self::Tasks => {
                 let Some(leaves) = outline::of_json(after) else {
-                    return unreadable();
+                    return Some(Wrong::unreadable());
                 };
                 let opens = |leaf: &&Leaf| leaf.keys.last().is_some_and(|key| key.eq_ignore_ascii_case("runOn"));
                 leaves
                     .iter()
                     .find(opens)
                     .filter(|leaf| leaf.value != "default")
-                    .map(|_| "a task of it runs when the folder is opened".to_owned())
+                    .map(|_| "a task of it runs when the folder is opened".to_owned().into())
             }
             Self::Lacks(words) => {
                 let text = String::from_utf8_lossy(after);
                 let word = words.iter().find(|word| text.contains(**word))?;
-                Some(format!("`{word}` stands in it"))
+                Some(format!("`{word}` stands in it").into())
             }
             Self::ToolVersions => held_line(after, |line| {
                 let mut words = line.split_whitespace();
@@ -93,7 +115,11 @@ impl Check {
             }
             Self::Pointer => {
                 let text = String::from_utf8_lossy(after);
-                (!leads_inside(text.trim_end())).then(|| format!("it leads to `{}`", shown(text.trim_end().as_bytes())))
+                let target = text.trim_end();
+                (!leads_inside(target)).then(|| Wrong {
+                    why: format!("it leads to `{}`", shown(target.as_bytes())),
+                    is_readable: !target.is_empty(),
+                })
             }
         }
     }
@@ -105,9 +131,9 @@ fn judge(
     before: Option<&[u8]>,
     after: &[u8],
     leads_inside: Leads<'_>,
-) -> Option<String> {
+) -> Option<Wrong> {
     let Some(leaves) = read(after) else {
-        return Some("what it says cannot be read".to_owned());
+        return Some(Wrong::unreadable());
     };
     let before: BTreeSet<Leaf> = before.and_then(read).unwrap_or_default().into_iter().collect();
     let is_fine = |leaf: &Leaf| {
@@ -117,10 +143,8 @@ fn judge(
             || keys.iter().any(|key| allows(key, leaf, leads_inside))
     };
     let held = leaves.iter().find(|leaf| !is_fine(leaf))?;
-    Some(format!(
-        "`{}` is not known to run nothing",
-        shown(held.keys.join("/").as_bytes())
-    ))
+    let held = shown(held.keys.join("/").as_bytes());
+    Some(format!("`{held}` is not known to run nothing").into())
 }
 
 fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
@@ -185,13 +209,13 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// The first line that is neither empty, a comment, nor fine.
-fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<String> {
+fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<Wrong> {
     let text = String::from_utf8_lossy(text);
     let mut lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim());
     let held = lines.find(|line| !line.is_empty() && !is_fine(line))?;
-    Some(format!("`{}` is no plain version", shown(held.as_bytes())))
+    Some(format!("`{}` is no plain version", shown(held.as_bytes())).into())
 }
 
 /// Whether an option of rustc's runs nothing and writes nowhere.

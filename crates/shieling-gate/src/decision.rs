@@ -38,26 +38,35 @@ pub struct HeldBack {
 }
 
 impl HeldBack {
+    /// With the time when a watcher has to act.
+    pub(crate) fn acted_on(self, act: Act) -> Self {
+        Self { act, ..self }
+    }
+
     /// Held back since what it depends on cannot be read.
     pub fn unreadable(error: &std::io::Error) -> Self {
         Self {
             rule: RuleId("unreadable"),
             because: format!("what it depends on cannot be read: {error}"),
             instead: "make it readable, or have a person accept it".to_owned(),
-            act: Act::AtOnce,
+            act: Act::OnceStill,
             rest: None,
         }
     }
 }
 
-/// When a watcher of a live tree has to revert a change. In a staged tree both mean the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When a watcher of a live tree has to revert a change. In a staged tree all mean the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// As soon as it is seen.
     AtOnce,
+    /// Once it has stood still for a moment: it runs nothing as it is, and may be half written.
+    OnceStill,
     /// Before the outcome is given, if it is still there: ordinary commands make it and remove it while they run
     /// (the state of `git rebase --exec`).
     BeforeOutcome,
+    /// Once nothing runs that could use it: running programs need it, and it executes nothing (a socket, a named pipe).
+    OnceIdle,
 }
 
 /// The name of a rule, such as `git.hook`. Names are stable: records and accepted sets hold them.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::{Change, Entry, Kind, Tree};
+use crate::contents::Wrong;
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
 use crate::git_keys;
@@ -284,15 +285,14 @@ impl<'a> Gate<'a> {
                 } else {
                     "a socket"
                 };
-                let mut held = held(
+                let held = held(
                     "kind.special",
                     format!(
                         "`{path}` is {what}: tools of the user that read the folder would wait for it, or speak to it"
                     ),
                     "make it in `/tmp`",
                 );
-                held.act = Act::BeforeOutcome;
-                return Ok(Some(held));
+                return Ok(Some(held.acted_on(Act::OnceIdle)));
             }
             Kind::File if after.mode & 0o6000 != 0 => {
                 let was = change.before.as_ref().filter(|before| before.kind == Kind::File);
@@ -430,12 +430,16 @@ impl<'a> Gate<'a> {
         match &after.kind {
             Kind::Directory if place.role == Role::Head => return Ok(Some(invalid_head(&path))),
             Kind::Directory => return Ok(None),
-            Kind::Link(_) if !is_unchanged(change, after) => {
-                return Ok(Some(held(
-                    "git.link",
-                    format!("`{path}` is a link: git reads settings through it, or writes to what it leads to"),
-                    "put a file or directory there",
-                )));
+            Kind::Link(target) if !is_unchanged(change, after) => {
+                // git tries by one whether there are links, and removes it.
+                let act = match target.as_os_str() == "testing" {
+                    true => Act::OnceStill,
+                    false => Act::AtOnce,
+                };
+                let because =
+                    format!("`{path}` is a link: git reads settings through it, or writes to what it leads to");
+                let held = held("git.link", because, "put a file or directory there");
+                return Ok(Some(held.acted_on(act)));
             }
             Kind::File => {}
             Kind::Link(_) | Kind::Fifo | Kind::Socket | Kind::Device => return Ok(None),
@@ -458,6 +462,11 @@ impl<'a> Gate<'a> {
         let git = &place.git;
         let text = String::from_utf8_lossy(&content);
         let line = text.trim_end_matches(['\n', '\r', ' ']);
+        // git makes such a file, and then writes it.
+        let once_said = match line.is_empty() {
+            true => Act::OnceStill,
+            false => Act::AtOnce,
+        };
         let found = match &place.role {
             Role::Settings => {
                 let before = before.as_deref().unwrap_or_default();
@@ -488,6 +497,7 @@ impl<'a> Gate<'a> {
                         ),
                         PERSON,
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::CommonDirectory => {
@@ -511,6 +521,7 @@ impl<'a> Gate<'a> {
                         ),
                         "make linked trees with `git worktree add`",
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::LinkedTree => {
@@ -526,6 +537,7 @@ impl<'a> Gate<'a> {
                         ),
                         "make linked trees in the workspace",
                     )
+                    .acted_on(once_said)
                 })
             }
             Role::Head => {
@@ -609,11 +621,14 @@ impl<'a> Gate<'a> {
         let (found, is_whole) = settings::read(after);
         let (was, was_whole) = settings::read(before);
         if !is_whole && was_whole || after.contains(&0) {
-            return Ok(Some(held(
-                "git.settings",
-                format!("git cannot read all of `{}`", shown_path(path)),
-                "use `git config`",
-            )));
+            return Ok(Some(
+                held(
+                    "git.settings",
+                    format!("git cannot read all of `{}`", shown_path(path)),
+                    "use `git config`",
+                )
+                .acted_on(Act::OnceStill),
+            ));
         }
         let was: BTreeSet<Setting> = was.into_iter().collect();
         let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
@@ -761,10 +776,10 @@ impl<'a> Gate<'a> {
             true => self.content_before(change, None)?,
             false => None,
         };
-        let because = match row.judge {
+        let because: Option<Wrong> = match row.judge {
             Judge::Pass => None,
             Judge::HoldIfThere if change.before.is_none() => None,
-            _ if is_link => Some("it is a link".to_owned()),
+            _ if is_link => Some("it is a link".to_owned().into()),
             Judge::Hold | Judge::HoldIfThere => {
                 let same = match &before {
                     Some(before) => *before == self.content_after(path)?,
@@ -774,7 +789,7 @@ impl<'a> Gate<'a> {
                     .before
                     .as_ref()
                     .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
-                (!same || !mode).then(String::new)
+                (!same || !mode).then(|| String::new().into())
             }
             Judge::Content(check) => {
                 let content = self.content_after(path)?;
@@ -793,13 +808,13 @@ impl<'a> Gate<'a> {
                 check.holds(before.as_deref(), &content, &inside)
             }
         };
-        Ok(because.map(|why| {
+        Ok(because.map(|Wrong { why, is_readable }| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
-            held(
-                rule_of(row),
-                format!("`{}`: {}{why}", shown_path(path), row.does),
-                PERSON,
-            )
+            let because = format!("`{}`: {}{why}", shown_path(path), row.does);
+            held(rule_of(row), because, PERSON).acted_on(match is_readable {
+                true => Act::AtOnce,
+                false => Act::OnceStill,
+            })
         }))
     }
 
@@ -992,6 +1007,7 @@ fn invalid_head(path: &str) -> HeldBack {
         format!("`{path}` is not valid, so that git would take another directory for the repository"),
         "name a branch or a commit in it",
     )
+    .acted_on(Act::OnceStill)
 }
 
 fn strategy(path: &str, named: &str) -> HeldBack {

@@ -10,10 +10,8 @@ use shieling::files::{FileContent, FileResponse, FilesError};
 use shieling::outcome::Outcome;
 use shieling::output::Chunk;
 use shieling::policy::Verdict;
-use shieling::process::{Received, SendError, Started};
+use shieling::process::{Received, SendError};
 use shieling::session::{JobError, ViewResponse};
-
-use crate::process::Process;
 
 /// What a call was made for.
 pub(crate) enum Answer {
@@ -27,8 +25,12 @@ pub(crate) enum Answer {
     Described(Box<Description>),
     Page(Chunk),
     Received(Received),
-    Started(Box<Started>),
+    /// An object, made once Python is here to hold it.
+    Object(&'static str, Make),
 }
+
+/// Makes an object of Python.
+pub(crate) type Make = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// Why there is nothing of it.
 pub(crate) enum Fault {
@@ -86,10 +88,7 @@ pub(crate) fn give(py: Python<'_>, done: Result<Answer, Fault>) -> PyResult<(&'s
         Ok(Answer::Received(Received::Bytes(bytes))) => ("bytes", PyBytes::new(py, &bytes).into_any()),
         Ok(Answer::Received(Received::End)) => ("bytes", PyBytes::new(py, b"").into_any()),
         Ok(Answer::Received(Received::TimedOut)) => ("timed_out", none()),
-        Ok(Answer::Started(started)) => (
-            "started",
-            Py::new(py, Process::new(*started))?.into_bound(py).into_any(),
-        ),
+        Ok(Answer::Object(kind, make)) => (kind, make(py)?.into_bound(py)),
         Err(Fault::Cancelled) => ("cancelled", none()),
         Err(Fault::Argument(what)) => ("argument", PyString::new(py, &what).into_any()),
         Err(Fault::Missing(what)) => ("missing", PyString::new(py, &what).into_any()),

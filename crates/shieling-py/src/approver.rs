@@ -12,7 +12,7 @@ use shieling::request::RequestKind;
 use tokio::sync::oneshot;
 
 use crate::answer::json;
-use crate::call::{CALLER, Shared};
+use crate::caller::{Asking, CALLER, Shared};
 
 /// Asks by way of the call that waits.
 pub(crate) struct ByCall;
@@ -43,13 +43,6 @@ impl Drop for Withdrawn {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
-}
-
-/// A question under way to Python.
-pub(crate) struct Asking {
-    question: Question,
-    answer: oneshot::Sender<Answer>,
-    gone: Arc<AtomicBool>,
 }
 
 /// A question, for Python.

@@ -5,77 +5,22 @@
 //!    └──cancel: the task is dropped, and with it what it started──► done: cancelled
 //! ```
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
 use crate::answer::{Answer, Fault};
-use crate::approver::{Asked, Asking};
-use crate::mailbox::{Letterbox, Mailbox};
+use crate::approver::Asked;
+use crate::caller::{CALLER, Event, Shared};
+use crate::mailbox::Mailbox;
 use crate::runtime;
 
 /// How often a thread that waits looks for signals: Python's handlers run only when it does.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a call that was broken off may take to drop what it holds.
 const DROPPING: Duration = Duration::from_secs(5);
-
-/// What Python is to look at.
-enum Event {
-    /// Somebody has to be asked.
-    Question(Box<Asking>),
-    /// The approver failed, and Python knows how.
-    Broken,
-}
-
-#[derive(Default)]
-struct State {
-    events: VecDeque<Event>,
-    done: Option<Result<Answer, Fault>>,
-    /// The task is gone.
-    over: bool,
-    letterbox: Option<(Arc<Letterbox>, u64)>,
-}
-
-/// What the task and those who wait for it share.
-#[derive(Default)]
-pub(crate) struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-tokio::task_local! {
-    /// The call in which something is asked.
-    pub(crate) static CALLER: Arc<Shared>;
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.state();
-        change(&mut state);
-        if let Some((letterbox, number)) = &state.letterbox {
-            letterbox.tell(*number);
-        }
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Has Python ask somebody.
-    pub(crate) fn ask(&self, question: Asking) {
-        self.change(|state| state.events.push_back(Event::Question(Box::new(question))));
-    }
-
-    /// Has the call end with what the approver raised.
-    pub(crate) fn fail(&self) {
-        self.change(|state| state.events.push_back(Event::Broken));
-    }
-}
 
 /// Says that the task is gone, however it went.
 struct Gone(Arc<Shared>);

@@ -7,6 +7,7 @@
 
 mod runtime;
 mod call;
+mod caller;
 mod mailbox;
 mod approver;
 mod answer;

@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 use crate::answer::{Answer, Fault, closed, forked, job_code, of};
 use crate::approver::ByCall;
 use crate::call::Call;
+use crate::process::Process;
 use crate::runtime;
 
 /// Longer than anybody waits.
@@ -261,7 +262,7 @@ impl Core {
         or_ended(Self::command(&embedded, &text, own), |command| {
             Call::begin(async move {
                 match embedded.shieling().start(command).await {
-                    Ok(started) => Ok(Answer::Started(Box::new(started))),
+                    Ok(started) => Ok(Process::answer(started)),
                     Err(mut outcome) => {
                         embedded.explain(&mut outcome).await;
                         Err(Fault::NotStarted(outcome))

@@ -21,11 +21,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(started: Started) -> Self {
+    fn new(started: Started) -> Self {
         Self {
             started: Some(Arc::new(started)),
             process: std::process::id(),
         }
+    }
+
+    /// The answer of a call that has started it.
+    pub(crate) fn answer(started: Started) -> Answer {
+        let make = |py: Python<'_>| Ok(Py::new(py, Self::new(started))?.into_any());
+        Answer::Object("started", Box::new(make))
     }
 
     fn started(&self) -> PyResult<Arc<Started>> {

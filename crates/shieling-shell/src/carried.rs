@@ -32,16 +32,10 @@ impl Left {
         Self { variables, begun: true }
     }
 
-    /// Returns the state after a further text. After a text that cannot be read, variables can have any value.
-    #[must_use]
-    pub fn after(&self, text: &str) -> Self {
-        match crate::reader::read_after(text, self) {
-            Ok(reading) => reading.left,
-            Err(_) => {
-                let mut variables = self.variables.clone();
-                variables.forget_names();
-                Self { variables, begun: true }
-            }
-        }
+    /// The state after a text that cannot be read: variables can have any value.
+    pub(crate) fn after_anything(&self) -> Self {
+        let mut variables = self.variables.clone();
+        variables.forget_names();
+        Self { variables, begun: true }
     }
 }

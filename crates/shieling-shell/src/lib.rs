@@ -25,6 +25,7 @@
 
 mod carried;
 pub mod program;
+mod read;
 mod reader;
 mod reading;
 mod screen;
@@ -34,11 +35,12 @@ mod variables;
 mod word;
 
 pub use carried::Left;
-pub use reader::{is_shell, read, read_after};
+pub use read::{read, read_after};
+pub use reader::is_shell;
 pub use reading::{
-    Base, Deed, Doubt, Effect, HOME, Invocation, Kind, MORE, PIPE, Parts, PartsOf, Pick, PickKind, Reading, Splits,
-    Via, Walk,
+    Base, Deed, Doubt, Effect, Invocation, Kind, MORE, PIPE, Parts, PartsOf, Pick, PickKind, Reading, Splits, Via, Walk,
 };
 pub use screen::{Unreadable, escaped};
 pub use span::Span;
+pub use variables::HOME;
 pub use word::{Atom, Fields, Hidden, Known, Word, found};

@@ -240,8 +240,5 @@ pub struct Reading {
     pub left: Left,
 }
 
-/// Stands for the home directory, wherever it is: an absolute path that no text can hold.
-pub const HOME: &str = "/\u{1}home";
-
 /// Stands for the name of a pipe, as no file is called.
 pub const PIPE: &str = "/dev/fd/pipe";

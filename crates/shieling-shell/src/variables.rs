@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::word::{Atom, Hidden};
 
+/// Stands for the home directory, wherever it is: an absolute path that no text can hold.
+pub const HOME: &str = "/\u{1}home";
+
 /// How many different values of one variable are told apart.
 const MAX_VALUES: usize = 24;
 
@@ -478,7 +481,7 @@ pub(crate) fn ambient(name: &str) -> Vec<Atom> {
     match name {
         // Relative to where the command stands, which is what the present directory is.
         "PWD" => vec![Atom::Text(".".to_owned())],
-        "HOME" => vec![Atom::Text(crate::reading::HOME.to_owned())],
+        "HOME" => vec![Atom::Text(HOME.to_owned())],
         "TMPDIR" => vec![Atom::Text("/tmp".to_owned())],
         "BASHPID" | "COLUMNS" | "EPOCHSECONDS" | "EUID" | "LINENO" | "LINES" | "OPTIND" | "PPID" | "RANDOM"
         | "SECONDS" | "SHLVL" | "SRANDOM" | "UID" | "PIPESTATUS" | "BASH_SUBSHELL" | "HISTCMD" => {

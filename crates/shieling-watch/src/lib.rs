@@ -22,6 +22,7 @@
 mod tree;
 mod bell;
 mod look;
+mod handover;
 mod watch;
 
-pub use watch::{Content, Plan, Taken, Watch, WatchError};
+pub use watch::{Content, Plan, Taken, Watch, WatchError, When};

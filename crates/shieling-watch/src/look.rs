@@ -94,7 +94,7 @@ pub(crate) fn list(
     };
     if let Some(bell) = bell {
         // Before it is read, so that nothing is missed in between.
-        bell.add(&directory);
+        bell.add(&directory, &listed.ahead.path);
     }
     listed.stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
     listed.is_young = is_young(listed.stamp.changed);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Surroundings, Tree};
+use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Surroundings, Tree, is_object_store};
 
-use crate::bell::Bell;
+use crate::bell::{Bell, Rung};
+use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
 use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
 
@@ -23,6 +24,8 @@ const DIRECTORIES: usize = 1_000_000;
 const REMEMBERED: usize = 512 << 20;
 /// How often all is looked at once more, after something was put back.
 const ROUNDS: usize = 6;
+/// The same, while commands run: a part that runs is taken back before the whole is looked at.
+const ROUNDS_WHILE_RUNNING: usize = 3;
 /// How deep a directory may be that is removed.
 const LEVELS: usize = 64;
 
@@ -52,6 +55,21 @@ pub enum Content {
     File(Vec<u8>, u32),
     /// A link to this target.
     Link(PathBuf),
+}
+
+/// How long what may be half written is left alone while it changes, and how long in all.
+const STILL: Duration = Duration::from_millis(50);
+const HALF_WRITTEN: Duration = Duration::from_millis(200);
+
+/// What runs while changes are judged, and whether an outcome is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Commands run, and no outcome is due.
+    Running,
+    /// An outcome is due, and something else may run on.
+    Outcome,
+    /// Nothing runs.
+    Idle,
 }
 
 /// Something that was held back: what was there before stands there again.
@@ -117,9 +135,9 @@ impl Found {
 
 /// A directory, as it was when it was last listed.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
-    stamp: Stamp,
-    is_young: bool,
+pub(crate) struct Seen {
+    pub(crate) stamp: Stamp,
+    pub(crate) is_young: bool,
 }
 
 impl Seen {
@@ -129,6 +147,15 @@ impl Seen {
             stamp: listed.stamp,
         }
     }
+}
+
+/// What of what is known changed.
+#[derive(Debug, Default)]
+struct Changed {
+    /// All of it may have.
+    everything: bool,
+    directories: BTreeSet<PathBuf>,
+    kept: BTreeSet<PathBuf>,
 }
 
 /// A tree that is watched.
@@ -142,6 +169,14 @@ pub struct Watch {
     before: Before,
     /// Paths that are to be judged whatever their stamps say.
     later: BTreeSet<PathBuf>,
+    /// Whether some of them were not judged yet.
+    has_new_later: bool,
+    /// What may be half written, since when that is known, and whether it still was at the last look.
+    half_written: BTreeMap<PathBuf, (Instant, bool)>,
+    /// Where the bell rang since the last look at everything, as far as that was not looked at.
+    rung: Rung,
+    /// What changed since it was last handed over.
+    changed: Changed,
     /// When the first look began.
     since: Time,
     /// Whether something is known to have changed.
@@ -192,6 +227,10 @@ impl Watch {
             directories: HashMap::new(),
             before: Before::default(),
             later: BTreeSet::new(),
+            has_new_later: false,
+            half_written: BTreeMap::new(),
+            rung: Rung::default(),
+            changed: Changed::default(),
             since,
             is_stale: bell.is_none(),
             has_new_settings: false,
@@ -231,8 +270,126 @@ impl Watch {
         self.directories = found.directories;
         self.before = Before(found.before);
         self.is_stale |= !found.new.is_empty();
+        self.has_new_later |= !found.new.is_empty();
         self.later.extend(found.new);
         self.is_cut = found.is_cut;
+        self.changed.everything = true;
+    }
+
+    /// The directory that is watched.
+    pub fn root(&self) -> &Path {
+        &self.plan.root
+    }
+
+    /// The plan and the beginning, as bytes for [`Self::resume`].
+    pub fn beginning(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.plan(&self.plan, self.since);
+        writer.0
+    }
+
+    /// What became known since this was last asked, as bytes for [`Self::resume`], and whether that is everything. Nothing
+    /// before the first look is over.
+    pub fn hand_over(&mut self) -> (Vec<u8>, bool) {
+        let changed = match self.first {
+            Some(_) => Changed::default(),
+            None => std::mem::take(&mut self.changed),
+        };
+        let mut writer = Writer::default();
+        if changed.everything {
+            for (path, seen) in &self.directories {
+                writer.directory(path, Some(seen));
+            }
+            for (path, kept) in &self.before.0 {
+                writer.kept(path, Some(kept));
+            }
+            for path in &self.later {
+                writer.later(path);
+            }
+        } else {
+            for path in &changed.directories {
+                writer.directory(path, self.directories.get(path));
+            }
+            for path in &changed.kept {
+                writer.kept(path, self.before.0.get(path));
+            }
+        }
+        (writer.0, changed.everything)
+    }
+
+    /// Has the next [`Self::hand_over`] give everything.
+    pub fn hand_over_again(&mut self) {
+        self.changed.everything = true;
+    }
+
+    /// A watch that goes on where another one, whose process is gone, has been. `parts` are what that has handed over, the
+    /// first of which is everything; if there are none, its first look was not over, and is taken now.
+    ///
+    /// # Errors
+    /// [`WatchError`]: the root cannot be held, or the bytes cannot be read.
+    pub fn resume(beginning: &[u8], parts: &[&[u8]]) -> Result<Self, WatchError> {
+        let unreadable = || WatchError {
+            path: PathBuf::new(),
+            source: Errno::INVAL,
+        };
+        let (plan, since) = Reader(beginning).plan().ok_or_else(unreadable)?;
+        let live = Live::hold(&plan.root).map_err(|source| WatchError {
+            path: plan.root.clone(),
+            source,
+        })?;
+        let mut watch = Self {
+            plan,
+            live: Arc::new(live),
+            bell: None,
+            first: None,
+            directories: HashMap::new(),
+            before: Before::default(),
+            later: BTreeSet::new(),
+            has_new_later: false,
+            half_written: BTreeMap::new(),
+            rung: Rung::default(),
+            changed: Changed::default(),
+            since,
+            is_stale: true,
+            has_new_settings: false,
+            is_cut: false,
+        };
+        if parts.is_empty() {
+            let mut found = Found::default();
+            let ahead = VecDeque::from([Ahead::new(PathBuf::new())]);
+            let (ahead, _) = first_look(
+                (&watch.plan, &watch.live, None),
+                (since, ahead, 0),
+                None,
+                &mut |listed| found.add(listed, Some(since)),
+            );
+            found.is_cut = !ahead.is_empty();
+            watch.take(found);
+        }
+        for part in parts {
+            let mut reader = Reader(part);
+            while !reader.0.is_empty() {
+                match reader.part().ok_or_else(unreadable)? {
+                    // All are listed once more.
+                    Part::Directory(path, Some(seen)) => {
+                        watch.directories.insert(path, Seen { is_young: true, ..seen });
+                    }
+                    Part::Directory(path, None) => {
+                        watch.directories.remove(&path);
+                    }
+                    Part::Kept(path, Some(kept)) => {
+                        watch.before.0.insert(path, kept);
+                    }
+                    Part::Kept(path, None) => {
+                        watch.before.0.remove(&path);
+                    }
+                    Part::Later(path) => {
+                        watch.later.insert(path);
+                    }
+                }
+            }
+        }
+        Ok(watch)
     }
 
     /// Waits for the first look.
@@ -253,29 +410,63 @@ impl Watch {
 
     /// Whether something may have changed since the last look, as far as that is known without looking.
     pub fn may_differ(&mut self) -> bool {
-        self.is_stale |= self.bell.as_ref().is_none_or(|bell| bell.rang());
+        self.is_stale |= self.has_rung();
         self.is_stale
     }
 
+    fn has_rung(&mut self) -> bool {
+        match &self.bell {
+            Some(bell) => bell.listen(&mut self.rung),
+            None => self.rung.spread(),
+        }
+        !self.rung.is_empty()
+    }
+
+    /// What becomes readable when something changed; `None` where the kernel cannot tell, or not of everything.
+    pub fn bell(&self) -> Option<Arc<dyn AsFd + Send + Sync>> {
+        let bell = self.bell.clone().filter(|bell| !bell.has_gaps())?;
+        Some(bell)
+    }
+
+    /// Whether something may be half written, so that it is to be looked at in a moment, whether it changes or not.
+    pub fn is_waiting(&self) -> bool {
+        !self.half_written.is_empty()
+    }
+
+    /// Whether the first look is over, so that nothing is waited for.
+    pub fn has_looked(&self) -> bool {
+        self.first.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Judges what changed since the last look, and puts back what is held back, once `keep` has kept it. Waits for the
-    /// first look. While something still runs (`is_busy`), pipes and sockets are judged later. With `thoroughly`, what is
-    /// remembered by its content is read again: a process that has run since the last look can have written through a
-    /// mapping, which changes no stamp.
+    /// first look.
+    ///
+    /// What ordinary commands need while they run is judged later, as each rule says ([`Act`]). While commands run and no
+    /// outcome is due, only the places for which the bell rang are looked at. With `thoroughly`, what is remembered by its
+    /// content is read again: a process that has run since the last look can have written through a mapping, which changes
+    /// no stamp.
     pub fn settle(
         &mut self,
-        is_busy: bool,
+        when: When,
         thoroughly: bool,
         keep: &mut dyn FnMut(&Path, &Content) -> bool,
     ) -> Vec<Taken> {
         self.complete();
         let mut taken = BTreeMap::new();
+        if when == When::Running {
+            self.settle_what_rang(keep, &mut taken);
+            return taken.into_values().collect();
+        }
         // A file can be written by a name that is gone, of which no directory tells.
         if !self.may_differ() && !thoroughly && self.before.0.iter().all(|(path, kept)| self.is_as_seen(path, kept)) {
             return Vec::new();
         }
         self.is_stale = false;
+        self.has_new_later = false;
+        self.half_written.clear();
         let mut again = BTreeSet::new();
         for round in 0..ROUNDS {
+            let is_last = round + 1 == ROUNDS;
             let found = self.look(thoroughly && round == 0);
             let mut all = found.changed;
             all.append(&mut self.later);
@@ -288,41 +479,16 @@ impl Watch {
                 }
                 break;
             }
-            let mut held = self.judge(all, &found.moved);
-            if is_busy {
-                held.retain(|(path, why, _)| {
-                    // A pipe runs nothing. The state of a rebase does, whoever made it.
-                    let is_now = why.act != Act::BeforeOutcome || why.rule.as_str() != "kind.special";
-                    if !is_now {
-                        self.later.insert(path.clone());
-                        self.is_stale = true;
-                    }
-                    is_now
-                });
-            }
+            let held = self.judge(all, &found.moved);
             self.remember(found.directories);
             let leads_elsewhere = self.leads_elsewhere();
-            if held.is_empty() {
+            if !self.take_back_all(held, (when, is_last), &mut again, &mut taken, keep) {
                 if leads_elsewhere {
                     continue;
                 }
                 break;
             }
-            // Without the part that git would run, the rest of a repository can stay.
-            let is_layout = |why: &HeldBack| why.rule.as_str() == "git.layout";
-            let parts_first = round + 1 < ROUNDS && held.iter().any(|(_, why, _)| !is_layout(why));
-            for (path, held, after) in held {
-                if parts_first && is_layout(&held) {
-                    again.insert(path);
-                    continue;
-                }
-                let one = self.take_back(&path, held, after.as_ref(), keep);
-                again.insert(path.clone());
-                if let Some(one) = one {
-                    taken.insert(path, one);
-                }
-            }
-            if round + 1 == ROUNDS {
+            if is_last {
                 for path in &again {
                     if let (Some(one), Ok(Some(_))) = (taken.get_mut(path), self.live.node(path)) {
                         one.failed
@@ -336,6 +502,109 @@ impl Watch {
         taken.into_values().collect()
     }
 
+    /// Judges what the bell rang for.
+    fn settle_what_rang(
+        &mut self,
+        keep: &mut dyn FnMut(&Path, &Content) -> bool,
+        taken: &mut BTreeMap<PathBuf, Taken>,
+    ) {
+        // Those that are half written still are added again.
+        let mut again: BTreeSet<PathBuf> = self.half_written.keys().cloned().collect();
+        self.half_written.values_mut().for_each(|(_, still)| *still = false);
+        for round in 0..ROUNDS_WHILE_RUNNING {
+            // The look before the outcome goes through everything.
+            self.is_stale |= self.has_rung();
+            let rung = std::mem::take(&mut self.rung);
+            let found = match rung.everywhere {
+                true => self.look(false),
+                false => self.look_where(rung),
+            };
+            let mut all = found.changed;
+            if std::mem::take(&mut self.has_new_later) {
+                all.extend(self.later.iter().cloned());
+            }
+            all.append(&mut again);
+            if all.is_empty() && found.directories.is_empty() {
+                break;
+            }
+            let held = self.judge(all, &found.moved);
+            self.remember(found.directories);
+            if self.leads_elsewhere() {
+                self.rung.spread();
+            }
+            let is_last = round + 1 == ROUNDS_WHILE_RUNNING;
+            self.take_back_all(held, (When::Running, is_last), &mut again, taken, keep);
+        }
+        self.half_written.retain(|_, (_, still)| *still);
+        self.is_stale |= !again.is_empty();
+        self.later.append(&mut again);
+    }
+
+    /// Whether something is to be taken back now, as its rule says.
+    fn is_due(&mut self, when: When, held: &Held) -> bool {
+        match (when, held.why.act) {
+            (_, Act::AtOnce)
+            | (When::Outcome | When::Idle, Act::OnceStill | Act::BeforeOutcome)
+            | (When::Idle, Act::OnceIdle) => true,
+            (When::Running, Act::BeforeOutcome | Act::OnceIdle) | (When::Outcome, Act::OnceIdle) => false,
+            (When::Running, Act::OnceStill) => {
+                let first = || (Instant::now(), true);
+                let (since, is_still) = self.half_written.entry(held.path.clone()).or_insert_with(first);
+                *is_still = true;
+                let since = *since;
+                let still = Time::try_from(STILL.as_nanos()).unwrap_or_default();
+                let changed = held.after.as_ref().map_or(0, |(_, stamp)| stamp.changed);
+                let is_due = since.elapsed() >= HALF_WRITTEN || changed + still < tree::now();
+                if is_due {
+                    self.half_written.remove(&held.path);
+                }
+                is_due
+            }
+        }
+    }
+
+    /// Takes back what is due, and whether anything was. What is to be judged in the next round goes into `again`.
+    fn take_back_all(
+        &mut self,
+        mut held: Vec<Held>,
+        (when, is_last): (When, bool),
+        again: &mut BTreeSet<PathBuf>,
+        taken: &mut BTreeMap<PathBuf, Taken>,
+        keep: &mut dyn FnMut(&Path, &Content) -> bool,
+    ) -> bool {
+        held.retain(|held| {
+            let is_due = self.is_due(when, held);
+            if !is_due {
+                self.later.insert(held.path.clone());
+                self.is_stale = true;
+            }
+            is_due
+        });
+        // Without the part that git would run, the rest of a repository can stay.
+        let is_layout = |why: &HeldBack| why.rule.as_str() == "git.layout";
+        let parts_first = !is_last && held.iter().any(|held| !is_layout(&held.why));
+        let any = !held.is_empty();
+        for held in held {
+            again.insert(held.path.clone());
+            if parts_first && is_layout(&held.why) {
+                continue;
+            }
+            // It may be another by now, which is judged first, as long as there is a next round.
+            let is_another = held
+                .after
+                .as_ref()
+                .is_some_and(|(_, stamp)| self.live.glance(&held.path).is_ok_and(|now| now != Some(*stamp)));
+            if is_another && !is_last {
+                continue;
+            }
+            let path = held.path.clone();
+            if let Some(one) = self.take_back(held, keep) {
+                taken.insert(path, one);
+            }
+        }
+        any
+    }
+
     /// Takes everything as it is now for what was there: the user changed it.
     pub fn accept(&mut self) {
         // Before the first look is over no command has ended, and what changes is judged.
@@ -343,6 +612,7 @@ impl Watch {
             return;
         }
         self.is_stale = false;
+        self.has_new_later = false;
         loop {
             let found = self.look(false);
             let live = Arc::clone(&self.live);
@@ -394,6 +664,9 @@ impl Watch {
 
     /// Finds what differs from what is remembered, by its stamps; with `thoroughly`, by what it says as well.
     fn look(&mut self, thoroughly: bool) -> Differs {
+        // What rings from here on is for the next look.
+        let _ = self.has_rung();
+        self.rung = Rung::default();
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
         for (path, seen) in &self.directories {
@@ -411,6 +684,61 @@ impl Watch {
                 differs.changed.insert(path.clone());
             }
         }
+        self.list(&mut differs, ahead, true);
+        self.complete_look(&mut differs);
+        differs
+    }
+
+    /// Finds what differs where the bell rang.
+    fn look_where(&mut self, rung: Rung) -> Differs {
+        let mut differs = Differs::default();
+        let mut ahead = VecDeque::new();
+        for path in rung.directories {
+            match self.live.glance(&path) {
+                Ok(None) => {
+                    differs.directories.insert(path, None);
+                }
+                Ok(Some(_)) | Err(_) if is_object_store(&path) => {}
+                Ok(Some(_)) | Err(_) => ahead.push_back(Ahead::new(path)),
+            }
+        }
+        let places: Vec<PathBuf> = rung.places.into_iter().collect();
+        for places in places.chunks(100) {
+            let gate = gate(&self.plan, &self.before, &*self.live);
+            for path in places {
+                let was = self.before.0.get(path);
+                let (entry, stamp) = match self.live.node(path) {
+                    Ok(Some(node)) => node,
+                    Ok(None) => {
+                        if was.is_some() {
+                            differs.changed.insert(path.clone());
+                        }
+                        continue;
+                    }
+                    Err(_) => {
+                        differs.changed.insert(path.clone());
+                        continue;
+                    }
+                };
+                if entry.kind == Kind::Directory {
+                    ahead.push_back(Ahead::new(path.clone()));
+                }
+                let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
+                let concern = gate.concern(path).unwrap_or(Concern::Content);
+                let is_same = was.is_some_and(|was| !was.is_young && was.stamp == stamp && was.entry == entry);
+                if !is_same && (!is_plain || concern != Concern::Nothing) {
+                    differs.changed.insert(path.clone());
+                }
+            }
+        }
+        self.list(&mut differs, ahead, rung.has_moves);
+        self.complete_look(&mut differs);
+        differs
+    }
+
+    /// Lists these directories, and those in them that are not known. If some may have been moved here, finds where they
+    /// were.
+    fn list(&mut self, differs: &mut Differs, mut ahead: VecDeque<Ahead>, may_be_moved: bool) {
         let mut known: Option<HashMap<(u64, u64), &PathBuf>> = None;
         while !ahead.is_empty() {
             let gate = gate(&self.plan, &self.before, &*self.live);
@@ -434,7 +762,7 @@ impl Watch {
                     .directories
                     .get(&path)
                     .is_some_and(|seen| seen.stamp.is_same(&stamp));
-                if !is_where_it_was {
+                if !is_where_it_was && may_be_moved {
                     let known = known.get_or_insert_with(|| {
                         let all = self.directories.iter();
                         all.map(|(path, seen)| ((seen.stamp.device, seen.stamp.inode), path))
@@ -478,6 +806,10 @@ impl Watch {
                 break;
             }
         }
+    }
+
+    /// Adds what is gone with directories that are, and remembers what was there before the first look.
+    fn complete_look(&mut self, differs: &mut Differs) {
         let gone: BTreeSet<PathBuf> = differs
             .directories
             .iter()
@@ -502,13 +834,14 @@ impl Watch {
                 Kind::File => self.live.read(&path, KEPT).ok(),
                 _ => None,
             };
+            self.changed.kept.insert(path.clone());
             self.before.0.insert(path, kept);
         }
-        differs
     }
 
     fn remember(&mut self, directories: HashMap<PathBuf, Option<Seen>>) {
         for (path, seen) in directories {
+            self.changed.directories.insert(path.clone());
             match seen {
                 Some(seen) => self.directories.insert(path, seen),
                 None => self.directories.remove(&path),
@@ -517,11 +850,7 @@ impl Watch {
     }
 
     /// Judges these paths, remembers those that pass as they were judged, and gives the others, with what they say.
-    fn judge(
-        &mut self,
-        all: BTreeSet<PathBuf>,
-        moved: &[(PathBuf, PathBuf)],
-    ) -> Vec<(PathBuf, HeldBack, Option<Entry>)> {
+    fn judge(&mut self, all: BTreeSet<PathBuf>, moved: &[(PathBuf, PathBuf)]) -> Vec<Held> {
         let live = Arc::clone(&self.live);
         let now = Now::new(&live);
         let mut held = Vec::new();
@@ -534,7 +863,8 @@ impl Watch {
                 let after = match now.entry(&path) {
                     Ok(after) => after,
                     Err(error) => {
-                        held.push((path, HeldBack::unreadable(&error), None));
+                        let why = HeldBack::unreadable(&error);
+                        held.push(Held { path, why, after: None });
                         continue;
                     }
                 };
@@ -554,8 +884,8 @@ impl Watch {
                     }
                     Some(why) => {
                         let why = why.clone();
-                        let after = change.after.clone();
-                        held.push((path, why, after));
+                        let after = now.node(&path).ok().flatten();
+                        held.push(Held { path, why, after });
                     }
                 }
             }
@@ -570,6 +900,7 @@ impl Watch {
 
     /// Remembers a path as it is in this look.
     fn set(&mut self, path: &Path, now: &Now<'_>) {
+        self.changed.kept.insert(path.to_path_buf());
         let Ok(Some((entry, stamp))) = now.node(path) else {
             self.before.0.remove(path);
             return;
@@ -596,13 +927,13 @@ impl Watch {
     }
 
     /// Puts back what was there. Nothing is told of a file that has another name and gets a content of its own.
-    fn take_back(
-        &self,
-        path: &Path,
-        mut held: HeldBack,
-        after: Option<&Entry>,
-        keep: &mut dyn FnMut(&Path, &Content) -> bool,
-    ) -> Option<Taken> {
+    fn take_back(&self, held: Held, keep: &mut dyn FnMut(&Path, &Content) -> bool) -> Option<Taken> {
+        let Held {
+            path,
+            why: mut held,
+            after,
+        } = held;
+        let (path, after) = (path.as_path(), after.as_ref().map(|(after, _)| after));
         // One after the other: all of them could be more than there is memory.
         let content = match after.map(|after| (&after.kind, after.mode)) {
             Some((Kind::File, mode)) => {
@@ -701,6 +1032,15 @@ impl Watch {
             done => done,
         }
     }
+}
+
+/// What is held back.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    why: HeldBack,
+    /// What stands there.
+    after: Option<(Entry, Stamp)>,
 }
 
 /// What differs from what is remembered.

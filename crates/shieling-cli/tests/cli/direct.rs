@@ -41,20 +41,96 @@ fn hook(place: &Path, name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_a_job_makes_is_judged_with_later_commands_and_at_its_end() {
+fn what_a_job_makes_is_taken_back_while_it_runs_and_told_with_the_next_outcome() {
     let (mut server, place) = server();
-    let text = "while :; do echo x >.git/hooks/pre-push; sleep 0.01; done";
+    let text = "echo x >.git/hooks/pre-push; touch made; sleep 1000";
     let (_, job) = server.shell(json!({"command": text, "background": true}));
-    until("it is made", || hook(&place, "pre-push").exists());
+    until("it is made and gone", || {
+        place.join("made").exists() && !hook(&place, "pre-push").exists()
+    });
     let (told, outcome) = server.shell(json!({"command": "echo x >.git/hooks/pre-commit; git config user.name x"}));
-    assert!(held(&outcome).contains(&".git/hooks/pre-commit"), "{outcome}");
-    assert!(told.contains("held back: `.git/hooks/pre-commit`"), "{told}");
+    for name in [".git/hooks/pre-push", ".git/hooks/pre-commit"] {
+        assert!(held(&outcome).contains(&name), "{outcome}");
+        assert!(told.contains(&format!("held back: `{name}`")), "{told}");
+    }
+    assert!(outcome["changes"]["id"].is_string(), "{outcome}");
     assert!(!hook(&place, "pre-commit").exists());
     assert!(fs::read_to_string(place.join(".git/config")).is_ok_and(|config| config.contains("name = x")));
-    until("it is made again", || hook(&place, "pre-push").exists());
     server.tool("shell_kill", json!({"job": job["job"]}));
-    assert!(!hook(&place, "pre-push").exists());
     server.end();
+}
+
+#[test]
+fn a_hook_of_a_running_command_does_not_fire_when_the_user_commits_a_moment_later() {
+    let (mut server, place) = server();
+    let canary = place.join("fired");
+    let text = format!(
+        "printf '#!/bin/sh\ntouch {}\n' >.git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit; touch made; sleep 1000",
+        canary.display()
+    );
+    let (_, job) = server.shell(json!({"command": text, "background": true}));
+    until("it is made", || place.join("made").exists());
+    std::thread::sleep(Duration::from_millis(30));
+    let status = std::process::Command::new("git")
+        .args([
+            "-c",
+            "user.name=u",
+            "-c",
+            "user.email=u@example.org",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ])
+        .current_dir(&place)
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    assert!(!canary.exists());
+    server.tool("shell_kill", json!({"job": job["job"]}));
+    server.end();
+}
+
+#[test]
+fn who_makes_it_again_and_again_is_ended_and_its_outcome_says_why() {
+    let (mut server, place) = server();
+    let began = Instant::now();
+    // In the shell of the session itself, which no child shows.
+    let (told, outcome) = server.shell(json!({"command": "while :; do echo x >.git/hooks/pre-push; done"}));
+    assert!(began.elapsed() < Duration::from_secs(20), "{outcome}");
+    assert!(told.contains("the command was ended"), "{told}");
+    assert_ne!(outcome["exit_code"], json!(0), "{outcome}");
+    assert!(!hook(&place, "pre-push").exists());
+    let ran = Shieling::in_workspace()
+        .args(["exec", "--json", "git init -q .; while :; do echo x >.envrc; done"])
+        .run();
+    let outcome = ran.outcome();
+    assert!(
+        outcome["changes"]["held_back"]
+            .to_string()
+            .contains("the command was ended"),
+        "{outcome}"
+    );
+    server.end();
+}
+
+#[test]
+fn git_works_as_ever_beside_the_watch() {
+    let text = "git init -q .; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a \
+                GIT_COMMITTER_EMAIL=a@example.org GIT_EDITOR=true; \
+                for n in $(seq 12); do echo $n >f$n; git add .; git commit -qm c$n; done; \
+                git rebase -q -x 'test -e f1' HEAD~5 && git stash list && echo x >f1 && git stash -q && git stash pop -q && \
+                git worktree add -q ../work/tree HEAD~1 && (cd tree && git commit -q --allow-empty -m t) && \
+                git worktree remove tree && git clone -q . copy && git -C copy branch -m other && git init -q sub && \
+                git -C sub commit -q --allow-empty -m s && git -c protocol.file.allow=always submodule add -q ./sub mod && \
+                git config user.name n && mkfifo pipe && (echo through >pipe & cat pipe) && rm pipe";
+    let ran = Shieling::in_workspace().args(["exec", "--json", text]).run();
+    let outcome = ran.outcome();
+    assert_eq!(
+        (&outcome["exit_code"], &outcome["changes"]),
+        (&json!(0), &Value::Null),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -97,12 +173,16 @@ fn what_a_file_tool_writes_is_judged_as_well() {
 #[test]
 fn what_runs_on_at_the_end_of_the_server_is_judged_with_it() {
     let (mut server, place) = server();
-    let text = "while :; do echo x >.git/hooks/pre-push; sleep 0.01; done";
+    // Of a rebase that goes on, git takes it away itself.
+    let todo = ".git/rebase-merge/git-rebase-todo";
+    let text = format!("mkdir .git/rebase-merge; echo 'exec ./x' >{todo}; touch made; sleep 1000");
     server.shell(json!({"command": text, "background": true}));
-    until("it is made", || hook(&place, "pre-push").exists());
+    until("it is made", || place.join("made").exists());
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(place.join(todo).exists());
     let (_shieling, exit, _, said) = server.end();
     assert_eq!(exit, Some(0), "{said}");
-    assert!(!hook(&place, "pre-push").exists(), "{said}");
+    assert_eq!(fs::read_to_string(place.join(todo)).ok().as_deref(), Some(""), "{said}");
 }
 
 #[test]

@@ -16,41 +16,12 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxAttributes,
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
-use super::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, View, attach, copy_of, kind_of};
+use super::mount::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, attach, copy_of, device_of, kind_of};
+use super::root::View;
 use crate::sys;
 
-/// Where the link leads, and what `ls -l` shows. Nobody can make anything in `/proc`.
-const NOWHERE: &str = "/proc/hidden-by-shieling";
-
-/// Where in the new root the covers are made. They have to stand in it, since only what is mounted
-/// can be copied by kernels before 6.15.
-const PLACE: &str = ".shieling";
 /// The same place as it is found in a finished root, for the second copy of what names are held in.
 const UNSEEN: &str = "/.shieling/unseen";
-
-/// What hidden things lie under.
-pub(super) struct Covers {
-    link: OwnedFd,
-    pub(super) directory: OwnedFd,
-}
-
-impl Covers {
-    /// Makes them in a root that is still being built.
-    pub(super) fn make(root: &OwnedFd) -> Result<Self, Errno> {
-        let directory = Mode::from_raw_mode(0o755);
-        rustix::fs::mkdirat(root, PLACE, directory)?;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let place = rustix::fs::openat(root, PLACE, flags, Mode::empty())?;
-        rustix::fs::symlinkat(NOWHERE, &place, c"link")?;
-        rustix::fs::mkdirat(&place, c"directory", directory)?;
-        rustix::fs::mkdirat(&place, c"unseen", directory)?;
-        let open = |name| rustix::fs::openat(&place, name, flags, Mode::empty());
-        Ok(Self {
-            link: open(c"link")?,
-            directory: open(c"directory")?,
-        })
-    }
-}
 
 /// The number of the mount on which something was found.
 fn mount_of(found: &OwnedFd) -> Result<u64, Errno> {
@@ -121,7 +92,7 @@ impl View {
     /// for its device and, over one file system, the file's own for itself.
     fn is_same(&self, (device, number): (u64, u64), file: (u64, u64)) -> bool {
         let is_staged = || {
-            let devices = self.staged.iter().map(|overlay| super::device_of(overlay.as_fd()));
+            let devices = self.staged.iter().map(|overlay| device_of(overlay.as_fd()));
             devices.flatten().any(|staged| staged == device)
         };
         (device, number) == file || number == file.1 && is_staged()

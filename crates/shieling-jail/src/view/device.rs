@@ -9,7 +9,8 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, open_tree,
 };
 
-use super::{NODEV, NOEXEC, NOSUID, RDONLY, View, attach, copy_of};
+use super::mount::{NODEV, NOEXEC, NOSUID, RDONLY, attach, copy_of};
+use super::root::View;
 use crate::{bounds, numbers, sys};
 
 /// The devices of the host that are shown. None of them holds anything of anybody.

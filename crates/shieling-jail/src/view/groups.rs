@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, fsconfig_create, fsconfig_set_flag, fsmount, fsopen};
 use shieling_jail::message::Layer;
 
-use super::{NODEV, NOEXEC, NOSUID, RDONLY, View, attach, copy_of};
+use super::mount::{NODEV, NOEXEC, NOSUID, RDONLY, attach, copy_of};
+use super::root::View;
 use crate::limits::Hierarchy;
 use crate::refusal::{Step, While as _};
 use crate::sys;

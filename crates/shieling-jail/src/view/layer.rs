@@ -5,43 +5,22 @@
 //! copies its mounts from the namespace, and taken away before anything starts: what is below and above
 //! is reached through the overlay alone.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, FsPickFlags, UnmountFlags, fsconfig_create, fsconfig_reconfigure, fsconfig_set_flag,
-    fsconfig_set_string, fsmount, fsopen, fspick, unmount,
+    FsMountFlags, FsOpenFlags, FsPickFlags, fsconfig_create, fsconfig_reconfigure, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, fspick,
 };
 
-use super::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, View, attach, copy_of, kind_of, memory};
+use super::mount::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, attach, copy_of, kind_of, memory};
+use super::root::{View, path_of};
 use crate::sys;
 
 /// Where the layers are while the view is built, beside the covers.
 const PLACE: &str = ".shieling/layers";
-
-/// The layers of a view.
-#[derive(Default)]
-pub(super) struct Layers {
-    /// While the view is built.
-    memory: Option<OwnedFd>,
-    count: u32,
-    /// A place that shows how much is in them.
-    first: Option<PathBuf>,
-    /// Whether one could not be laid, so that what it was for is read-only.
-    refused: bool,
-}
-
-impl Layers {
-    /// Takes the file system in memory from the root. Overlays have it by mounts of their own.
-    pub(super) fn let_go(&mut self) -> Result<(), Errno> {
-        match self.memory.take() {
-            Some(memory) => unmount(path_of(memory.as_fd()), UnmountFlags::DETACH),
-            None => Ok(()),
-        }
-    }
-}
 
 impl View {
     /// A place that shows how much is written to layers, if there are some.
@@ -179,9 +158,4 @@ fn mount_overlay(below: BorrowedFd<'_>, upper: &str, work: &str) -> Result<Owned
     fsconfig_set_string(&context, c"workdir", work)?;
     fsconfig_create(&context)?;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NODEV)
-}
-
-/// A name for what is held, in the old root, which has a list of processes that we are in.
-fn path_of(held: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", held.as_raw_fd())
 }

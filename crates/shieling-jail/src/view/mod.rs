@@ -12,84 +12,28 @@ mod cover;
 mod device;
 mod groups;
 mod layer;
+mod mount;
+mod root;
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
-};
+use rustix::mount::{OpenTreeFlags, open_tree};
 use shieling_jail::message::{Hide, Layer, Update};
 use shieling_jail::plan::Entry;
 
 use crate::refusal::{Step, While as _, refuse};
 use crate::sys;
 
+use self::mount::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, copy_of, device_of};
+pub(crate) use self::root::View;
+
 /// Where files stand that are mounted over others.
 const OVER: &str = "/.shieling/over";
 
-const NOSUID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
-const NODEV: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
-const NOEXEC: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
-const RDONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
-const NONE: MountAttrFlags = MountAttrFlags::empty();
-
-/// The new root while it is built, and afterwards.
-pub(crate) struct View {
-    root: OwnedFd,
-    /// The devices of the file systems in memory that we made: only in these is anything created.
-    own: Vec<u64>,
-    /// The directory in one of these in which something was made last, since the next is often made there too.
-    last: Option<(PathBuf, OwnedFd)>,
-    /// What lies over hidden files and directories.
-    covers: cover::Covers,
-    /// For each mount of a cover the numbers of the device and the file that lie under it.
-    covered: HashMap<u64, (u64, u64)>,
-    /// What stands a second time where nobody sees it: where it is seen, and its root.
-    unseen: Vec<(PathBuf, OwnedFd)>,
-    /// What becomes read-only once everything is in it.
-    unfinished: Vec<OwnedFd>,
-    /// Where what is written above read-only directories goes.
-    layers: layer::Layers,
-    /// The roots of overlays over directories that the host changes.
-    staged: Vec<OwnedFd>,
-    /// The jail's own processes, in a mount that is nowhere and can be written to.
-    proc: Option<OwnedFd>,
-    /// Whether control groups that should be shown could not be.
-    no_groups: bool,
-}
-
 impl View {
-    /// An empty root, over the old one. The old one is still what paths name.
-    fn new() -> Result<Self, Errno> {
-        // Only our own entries are made in it, and it ends up read-only; the bounds are for mishaps.
-        let root = memory(
-            &[("mode", "0755"), ("size", "16m"), ("nr_inodes", "20k")],
-            NOSUID | NODEV,
-        )?;
-        move_mount(&root, c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-        let device = device_of(root.as_fd())?;
-        let covers = cover::Covers::make(&root)?;
-        Ok(Self {
-            root,
-            own: vec![device],
-            last: None,
-            covers,
-            covered: HashMap::new(),
-            unseen: Vec::new(),
-            unfinished: Vec::new(),
-            layers: layer::Layers::default(),
-            staged: Vec::new(),
-            proc: None,
-            no_groups: false,
-        })
-    }
-
     /// Builds the root that the entries describe.
     ///
     /// `shown` are copies of places of the host that were made before, by these paths.
@@ -221,53 +165,6 @@ impl View {
         self.attach(&mount, &at, target)
     }
 
-    /// Mounts what was opened on the host.
-    fn bind(&mut self, tree: &OwnedFd, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
-        let read_only = if writable { NONE } else { RDONLY };
-        let no_exec = if executable { NONE } else { NOEXEC };
-        sys::set_mount(tree.as_fd(), NOSUID | NODEV | read_only | no_exec, true)?;
-        let kind = kind_of(tree.as_fd())?;
-        if let Some(parent) = self.last_parent(target)
-            && let Some(name) = target.file_name()
-        {
-            match make(parent, name, kind) {
-                // By its name, which is no link: it is new, and nobody else is here.
-                Ok(()) => return move_mount(tree, c"", parent, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH),
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        let at = self.place(target, kind)?;
-        self.attach(tree, &at, target)
-    }
-
-    /// Mounts at a place, which is found by this path.
-    fn attach(&mut self, mount: &OwnedFd, at: &OwnedFd, target: &Path) -> Result<(), Errno> {
-        // The way to the last directory may lead elsewhere from now on, unless this is mounted in it.
-        if self.last_parent(target).is_none() {
-            self.last = None;
-        }
-        attach(mount, at)
-    }
-
-    fn last_parent(&self, target: &Path) -> Option<&OwnedFd> {
-        let (last, directory) = self.last.as_ref()?;
-        (target.parent() == Some(last)).then_some(directory)
-    }
-
-    /// Makes the new root the root of this process and lets go of the old one.
-    fn switch(&self) -> Result<(), Errno> {
-        // What was made in memory on the way is finished now.
-        for mount in self.unfinished.iter().chain([&self.root]) {
-            sys::set_mount(mount.as_fd(), RDONLY, false)?;
-        }
-        rustix::process::fchdir(&self.root)?;
-        // Both in one place: the old root then lies over the new one, and is taken off it.
-        rustix::process::pivot_root(c".", c".")?;
-        unmount(c".", UnmountFlags::DETACH)?;
-        rustix::process::chdir(c"/")
-    }
-
     /// An empty directory, also over one of the host that is not empty.
     fn add_directory(&mut self, target: &Path) -> Result<(), Errno> {
         let found = self.place(target, FileType::Directory)?;
@@ -280,76 +177,6 @@ impl View {
         self.unfinished.push(mount);
         Ok(())
     }
-
-    /// A file system in memory.
-    fn mount_memory(
-        &mut self,
-        target: &Path,
-        options: &[(&str, &str)],
-        attributes: MountAttrFlags,
-    ) -> Result<OwnedFd, Errno> {
-        let at = self.place(target, FileType::Directory)?;
-        let mount = memory(options, attributes)?;
-        self.attach(&mount, &at, target)?;
-        self.own.push(device_of(mount.as_fd())?);
-        Ok(mount)
-    }
-
-    /// What stands at a target, without following a link at its end; nothing if there is nothing.
-    fn find(&self, target: &Path) -> Result<Option<OwnedFd>, Errno> {
-        self.resolve(
-            target,
-            OFlags::NOFOLLOW,
-            ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS,
-        )
-    }
-
-    fn resolve(&self, target: &Path, flags: OFlags, how: ResolveFlags) -> Result<Option<OwnedFd>, Errno> {
-        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-        let how = how | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(&self.root, target, flags, Mode::empty(), how) {
-            Ok(found) => Ok(Some(found)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(errno),
-        }
-    }
-
-    /// The place where something of this kind is to be mounted, made if it is not there.
-    fn place(&mut self, target: &Path, kind: FileType) -> Result<OwnedFd, Errno> {
-        let there = |view: &Self| view.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT);
-        if let Some(found) = there(self)? {
-            return Ok(found);
-        }
-        let (parent, name) = self.parent_of(target)?;
-        make(parent, name, kind)?;
-        there(self)?.ok_or(Errno::NOENT)
-    }
-
-    /// The directory in which a target is to be made, itself made if need be, and the last name.
-    fn parent_of<'t>(&mut self, target: &'t Path) -> Result<(&OwnedFd, &'t OsStr), Errno> {
-        let (Some(path), Some(name)) = (target.parent(), target.file_name()) else {
-            return Err(Errno::INVAL);
-        };
-        if self.last_parent(target).is_none() {
-            let parent = self.place(path, FileType::Directory)?;
-            // Whatever is made must not be made in a directory of the host.
-            if !self.own.contains(&device_of(parent.as_fd())?) {
-                return Err(Errno::XDEV);
-            }
-            self.last = Some((path.to_path_buf(), parent));
-        }
-        let parent = self.last_parent(target).ok_or(Errno::NOENT)?;
-        Ok((parent, name))
-    }
-}
-
-/// Makes something of this kind, for something to be mounted on.
-fn make(parent: &OwnedFd, name: &OsStr, kind: FileType) -> Result<(), Errno> {
-    if kind == FileType::Directory {
-        return rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755));
-    }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644)).map(drop)
 }
 
 /// Whether an error says that something of the host is not there, or not for us.
@@ -367,37 +194,6 @@ pub(crate) fn open_source(source: &Path, optional: bool) -> Result<OwnedFd, Errn
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let found = rustix::fs::openat2(CWD, source, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     copy_of(found.as_fd())
-}
-
-fn memory(options: &[(&str, &str)], attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
-    let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    for (name, value) in options {
-        fsconfig_set_string(&context, *name, *value)?;
-    }
-    fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
-}
-
-/// A copy of what is mounted at a place, with everything below it, not mounted anywhere yet.
-fn copy_of(place: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_EMPTY_PATH;
-    open_tree(place, c"", flags)
-}
-
-fn attach(mount: &OwnedFd, at: &OwnedFd) -> Result<(), Errno> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    move_mount(mount, c"", at, c"", flags)
-}
-
-fn device_of(place: BorrowedFd<'_>) -> Result<u64, Errno> {
-    Ok(rustix::fs::fstat(place)?.st_dev)
-}
-
-fn kind_of(place: BorrowedFd<'_>) -> Result<FileType, Errno> {
-    Ok(FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode))
 }
 
 fn describe(entry: &Entry) -> String {

@@ -96,8 +96,8 @@ struct AtLast(Option<AtEnd>);
 
 impl Drop for AtLast {
     fn drop(&mut self) {
-        if let Some(act) = self.0.take() {
-            act();
+        if let Some(at_end) = self.0.take() {
+            at_end.act();
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, WriteTarget};
 
-use super::{Call, Near, PATIENCE, Unanswered, blocking};
+use super::calls::{Call, Near, PATIENCE, Unanswered, Waiting, blocking};
 use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, pack};
 use crate::wire_path::WirePath;
 
@@ -242,9 +242,9 @@ impl Near {
     /// Has something done after all that stands in line.
     fn in_line(self: &Arc<Self>, at: &Path, order: FileOrder) -> Result<(), FileError> {
         let (answer, answered) = tokio::sync::oneshot::channel();
-        let waiting = super::Waiting {
+        let waiting = Waiting {
             answer: Some(answer),
-            ..super::Waiting::default()
+            ..Waiting::default()
         };
         let ordering = async {
             let _turn = self.turn().await;

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use rustix::termios::OptionalActions;
@@ -12,9 +12,9 @@ use shieling::request::Command;
 use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::time::sleep;
 
-use super::{Call, Near, Unanswered, Waiting};
+use super::arrived::Running;
+use super::calls::{Call, Near, Unanswered, Waiting};
 use crate::carry::{Given, Outlet, Stream, Terminal};
-use crate::flow::{Credit, Inbox};
 use crate::frame::Channel;
 use crate::message::{Order, Said, WireCommand, WireStreams};
 
@@ -28,71 +28,6 @@ const FEW: usize = 32;
 const TYPED: usize = 64 * 1024;
 /// How often a terminal is asked for its size, which nobody tells of.
 const LOOKING: Duration = Duration::from_millis(50);
-
-/// What has arrived of a job.
-pub(super) struct Running {
-    output: Arc<Inbox>,
-    errors: Arc<Inbox>,
-    pub(super) input: Arc<Credit>,
-    happened: Mutex<Happened>,
-}
-
-#[derive(Default)]
-struct Happened {
-    /// The end of the main process, and how much of its output had arrived before.
-    main: Option<(Event, u64)>,
-    last: Option<Event>,
-    waker: Option<Waker>,
-}
-
-impl Running {
-    fn new(near: &Near, call: u32, window: usize) -> Arc<Self> {
-        let link = &near.shared.link;
-        Arc::new(Self {
-            output: Inbox::new(link, call, Channel::Output, window),
-            errors: Inbox::new(link, call, Channel::Errors, window),
-            input: Credit::new(0),
-            happened: Mutex::default(),
-        })
-    }
-
-    pub(super) fn inbox(&self, channel: Channel) -> &Arc<Inbox> {
-        if channel == Channel::Errors {
-            &self.errors
-        } else {
-            &self.output
-        }
-    }
-
-    /// Takes what happened: each of it once, and nothing after the last.
-    pub(super) fn happened(&self, event: Event) {
-        let mut happened = self.lock();
-        match event {
-            Event::MainEnded(..) if happened.main.is_none() && happened.last.is_none() => {
-                happened.main = Some((event, self.output.arrived()));
-            }
-            Event::Gone(_) | Event::Lost => {
-                happened.last.get_or_insert(event);
-            }
-            Event::MainEnded(..) => {}
-        }
-        let waker = happened.waker.take();
-        drop(happened);
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    /// The link is lost.
-    pub(super) fn lost(&self) {
-        self.output.end();
-        self.errors.end();
-        self.input.close();
-        self.happened(Event::Lost);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Happened> {
-        self.happened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The way to a job on the other side. Dropping it has the job ended there.
 struct Away {
@@ -180,7 +115,7 @@ impl Ordered {
     }
 
     pub(super) fn waiting(&self, near: &Near, call: u32) -> Waiting {
-        let running = Running::new(near, call, self.window as usize);
+        let running = Running::new(&near.shared.link, call, self.window as usize);
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&running));
         Waiting {
             job: Some(running),

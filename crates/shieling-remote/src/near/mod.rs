@@ -3,18 +3,16 @@
 //! A thread of its own carries the stream, so that whoever asks something of it may block: facts and files are
 //! looked up by callers that cannot wait otherwise.
 
+mod arrived;
+mod calls;
 mod file;
 mod job;
 mod shell;
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use shieling::approval::Approved;
 use shieling::environment::{
@@ -25,25 +23,20 @@ use shieling::outcome::{Confinement, HeldBack, Outcome};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::far::{MOST_AT_ONCE, granted};
+use crate::far::granted;
 use crate::fault::word;
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, pack, unpack};
+use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, unpack};
 use crate::wire_path::WirePath;
 
 use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
-use self::job::Running;
-use self::shell::Standing;
+use self::arrived::Running;
+use self::calls::{Near, ORDERS, Shared, Waiting};
 
-/// How many orders may wait for their answers at once: fewer than the other side works on, so that it always reads.
-const ORDERS: usize = MOST_AT_ONCE / 2;
-/// How long a question about files or facts may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How long what explains an end is waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long the other side may take to give back what it holds.
@@ -270,188 +263,6 @@ impl Remote {
     /// Asks something and blocks for the answer.
     fn ask(&self, order: &Order) -> Option<Said> {
         self.near.wait(order, &[]).ok().map(|(said, _)| said)
-    }
-}
-
-/// What is known of the link by whoever carries it and whoever uses it.
-struct Shared {
-    link: Arc<Link>,
-    calls: Mutex<Calls>,
-    description: watch::Sender<Option<Description>>,
-}
-
-#[derive(Default)]
-struct Calls {
-    last: u32,
-    open: HashMap<u32, Waiting>,
-}
-
-/// Who waits for what is said to a call.
-#[derive(Default)]
-struct Waiting {
-    answer: Option<oneshot::Sender<(Said, Vec<u8>)>>,
-    job: Option<Arc<Running>>,
-    shell: Option<Arc<Standing>>,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells everybody who waits that nothing comes any more.
-    fn over(&self, why: LinkError) {
-        self.link.end(why);
-        let open = std::mem::take(&mut self.lock().open);
-        for waiting in open.into_values() {
-            if let Some(job) = waiting.job {
-                job.lost();
-            }
-            if let Some(shell) = waiting.shell {
-                shell.lost();
-            }
-        }
-    }
-}
-
-/// The link, as it is used. With the last of these the link ends.
-pub(crate) struct Near {
-    shared: Arc<Shared>,
-    runtime: Handle,
-    turns: Arc<Semaphore>,
-}
-
-impl Drop for Near {
-    fn drop(&mut self) {
-        self.shared.link.end(LinkError::Closed);
-    }
-}
-
-/// A call that was begun. Dropping it forgets it on both sides.
-pub(crate) struct Call {
-    near: Arc<Near>,
-    number: u32,
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let waiting = self.near.shared.lock().open.remove(&self.number);
-        drop(waiting);
-        self.near.send(self.number, &Order::Forget);
-    }
-}
-
-/// Why there is no answer.
-pub(crate) enum Unanswered {
-    /// It was never sent, or is too long to be.
-    NotSent(String),
-    /// The link was lost while it was waited for.
-    Lost(LinkError),
-}
-
-type Answered = Result<(Said, Vec<u8>), Unanswered>;
-
-impl Near {
-    /// Sends an order that has no answer.
-    fn send(&self, call: u32, order: &Order) {
-        if let Some(frame) = pack(call, order, &[]) {
-            self.shared.link.urgent(frame);
-        }
-    }
-
-    /// Begins a call, so that what is said to it finds who waits.
-    fn begin(self: &Arc<Self>, make: impl FnOnce(u32) -> Waiting) -> Result<Call, LinkError> {
-        let mut calls = self.shared.lock();
-        if let Some(why) = self.shared.link.over() {
-            return Err(why);
-        }
-        let number = loop {
-            calls.last = calls.last.wrapping_add(1);
-            if calls.last != 0 && !calls.open.contains_key(&calls.last) {
-                break calls.last;
-            }
-        };
-        let waiting = make(number);
-        calls.open.insert(number, waiting);
-        drop(calls);
-        let near = Arc::clone(self);
-        Ok(Call { near, number })
-    }
-
-    /// An order's turn.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.turns).acquire_owned().await.ok()
-    }
-
-    /// Sends an order and waits for its answer. The call stays, for what it names.
-    async fn call(
-        self: &Arc<Self>,
-        order: &Order,
-        bytes: &[u8],
-        with: impl FnOnce(u32) -> Waiting,
-    ) -> Result<(Call, Said, Vec<u8>), Unanswered> {
-        let turn = self.turn().await;
-        let (answer, answered) = oneshot::channel();
-        let begun = self.begin(|number| Waiting {
-            answer: Some(answer),
-            ..with(number)
-        });
-        let call = begun.map_err(|why| Unanswered::NotSent(why.to_string()))?;
-        let Some(frame) = pack(call.number, order, bytes) else {
-            return Err(Unanswered::NotSent("it is too long to be sent".to_owned()));
-        };
-        self.shared.link.order(frame).await;
-        let answer = answered.await;
-        drop(turn);
-        match answer {
-            Ok((said, bytes)) => Ok((call, said, bytes)),
-            Err(_) => Err(Unanswered::Lost(self.shared.link.over().unwrap_or(LinkError::Ended))),
-        }
-    }
-
-    /// Asks something and blocks for the answer, for a while.
-    fn wait(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Answered {
-        self.wait_for(order, bytes).map(|(_, said, bytes)| (said, bytes))
-    }
-
-    fn wait_for(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Result<(Call, Said, Vec<u8>), Unanswered> {
-        let answer = blocking(self.call(order, bytes, |_| Waiting::default()), PATIENCE);
-        answer.unwrap_or_else(|| {
-            let what = "has not answered";
-            let for_ms = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
-            Err(Unanswered::Lost(LinkError::Silent { what, for_ms }))
-        })
-    }
-}
-
-/// Waits for a future on this thread, whatever else it is: one of a runtime's, too. The future needs no runtime of
-/// its own.
-fn blocking<T>(future: impl Future<Output = T>, patience: Duration) -> Option<T> {
-    struct Parked(Thread);
-    impl Wake for Parked {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
-    let (mut future, until) = (pin!(future), Instant::now() + patience);
-    loop {
-        if let Poll::Ready(value) = tokio::task::unconstrained(future.as_mut()).poll_here(&waker) {
-            return Some(value);
-        }
-        let left = until.checked_duration_since(Instant::now())?;
-        std::thread::park_timeout(left);
-    }
-}
-
-/// Polls once.
-trait PollHere: Future {
-    fn poll_here(self, waker: &Waker) -> Poll<Self::Output>;
-}
-
-impl<F: Future> PollHere for F {
-    fn poll_here(self, waker: &Waker) -> Poll<Self::Output> {
-        pin!(self).poll(&mut Context::from_waker(waker))
     }
 }
 

@@ -1,32 +1,14 @@
 //! A shell that stays on the other side.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use shieling::process::{Process, SessionShell, ShellError, SpawnError, Starting, State};
 use shieling::request::Command;
 
+use super::arrived::Standing;
+use super::calls::{Call, Near, Unanswered, Waiting};
 use super::job::{Ordered, process, unanswered, unfitting};
-use super::{Call, Near, Unanswered, Waiting};
 use crate::message::{Order, Said, WireCommand};
-
-/// How a shell stands, as the other side has said.
-#[derive(Default)]
-pub(super) struct Standing(Mutex<(State, bool)>);
-
-impl Standing {
-    pub(super) fn stands(&self, state: State, ended: bool) {
-        *self.lock() = (state, ended);
-    }
-
-    /// The link is lost, and the shell with it.
-    pub(super) fn lost(&self) {
-        self.lock().1 = true;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (State, bool)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A shell that stays on the other side. Dropping it ends it there.
 pub(super) struct Shell {

@@ -1,16 +1,15 @@
 //! A command's arguments to what the command does.
 
-use std::path::PathBuf;
-
-use super::facts::is_interpreter;
-use super::parse::{Arguments, parse};
-use super::table::{Bring, Operands, Program, Role, Value, find};
-use super::{awk, sed, special};
-use crate::reader::{Launch, Reader, Run};
-use crate::reading::{Deed, Doubt, Invocation, Kind, MORE, PIPE, PartsOf, Via, Walk};
+use super::git_settings::{git_config, git_setting};
+use super::language::language;
+use super::parse::{Arguments, find_sub, parse};
+use super::start::{launch, launch_text};
+use super::table::{Bring, Operands, Program, Role, Value};
+use super::{awk, sed};
+use crate::reader::{Reader, Run};
+use crate::reading::{Deed, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
-use crate::span::Span;
-use crate::word::{Atom, Fields, Hidden, Word};
+use crate::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
@@ -38,7 +37,7 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         false => program.special.as_deref(),
     };
     if let Some(name) = special
-        && special::apply(name, program, run, reader)?
+        && (reader.programs().special)(name, program, run, reader)?
     {
         return Ok(());
     }
@@ -47,25 +46,6 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         return subcommand(program, run, found, reader);
     }
     record(program, run, found, reader)
-}
-
-/// The subcommand that these operands name, with the number of words of its name.
-pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
-    let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
-    (1..=known.len())
-        .rev()
-        .find_map(|count| {
-            let name = known[..count].join(" ");
-            program
-                .subs
-                .iter()
-                .find(|sub| sub.names.contains(&name.as_str()))
-                .map(|sub| (sub.program(), count))
-        })
-        .or_else(|| {
-            let other = program.subs.iter().find(|sub| sub.names.contains(&"*"))?;
-            (!known.is_empty()).then(|| (other.program(), 1))
-        })
 }
 
 /// What the text calls a subcommand.
@@ -160,7 +140,7 @@ pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments,
         ..run.clone()
     };
     if let Some(name) = &sub.special
-        && special::apply(name, sub, &inner, reader)?
+        && (reader.programs().special)(name, sub, &inner, reader)?
     {
         return Ok(());
     }
@@ -477,99 +457,13 @@ fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>)
         (None, None) => return Ok(()),
     };
     if program_of(run) == "git" {
-        return special::git_setting(&key, &value, run, reader);
+        return git_setting(&key, &value, run, reader);
     }
     let last = key.rsplit(['.', '-', '_', ':']).next().unwrap_or_default();
     match PROGRAMS.contains(&last.to_ascii_lowercase().as_str()) {
         true => launch_text(&value, run, reader),
         false => Ok(()),
     }
-}
-
-/// What functions of a program's own language open and start.
-pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'_>) {
-    let Some(program) = run.program else { return };
-    let by = Some(run.index);
-    let Some(text) = word.known() else {
-        if !program.opens.is_empty() {
-            // Whatever is put in could be one of them.
-            let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
-            reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
-        }
-        return;
-    };
-    let called = |names: &[String]| {
-        let lower = text.to_ascii_lowercase();
-        let part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-        let mut found = Vec::new();
-        for name in names {
-            for (at, _) in lower.match_indices(name.as_str()) {
-                let end = at + name.len();
-                let bytes = lower.as_bytes();
-                let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-                let inner = bytes[at].is_ascii_alphanumeric();
-                // A key of that name.
-                let key = keys && (matches!(before, Some(b'.' | b'$' | b'"' | b'\'')) || bytes.get(end) == Some(&b':'));
-                let within = inner && part(before) || bytes[end - 1].is_ascii_alphanumeric() && part(bytes.get(end));
-                if !within && !key {
-                    found.push(end);
-                }
-            }
-        }
-        found
-    };
-    for end in called(&program.opens) {
-        let path = match literal(&text[end..]).or_else(|| setting_of_filter(&text[..end], &text[end..])) {
-            Some(path) => Word {
-                atoms: crate::word::found(path).into(),
-                ..word.clone()
-            },
-            None => Word::unknown(Fields::Any, word.written.clone(), word.span),
-        };
-        reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
-    }
-    if let Some(end) = called(&program.loads).first() {
-        let because = format!("`{}` loads or starts what is not in the text", text[..*end].trim());
-        reader.effect(
-            Deed::Doubt(Doubt::Launch, because),
-            word.shown(),
-            word.span,
-            by,
-            Via::Operand,
-        );
-    }
-}
-
-/// What stands behind `name=` without quotes, up to the next setting or filter.
-fn setting_of_filter<'a>(name: &str, text: &'a str) -> Option<&'a str> {
-    let end = text.find([':', ',', ';', '[', ']']).unwrap_or(text.len());
-    let value = &text[..end];
-    (name.ends_with('=') && !value.is_empty() && !value.contains(['\\', '$', '\'', '"'])).then_some(value)
-}
-
-/// The only argument, in quotes, that stands at the beginning of a text.
-fn literal(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches(|character: char| character.is_whitespace() || character == '(');
-    let quote = text
-        .chars()
-        .next()
-        .filter(|character| matches!(character, '"' | '\''))?;
-    let (path, rest) = text[1..].split_once(quote)?;
-    let rest = rest.trim_start();
-    let ends = rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||");
-    (ends && !path.contains(['\\', '$', '#'])).then_some(path)
-}
-
-/// Launches operands as a command.
-pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
-    let Some(first) = argv.first() else { return Ok(()) };
-    let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
-    reader.launch_deeper(Launch {
-        argv: argv.to_vec(),
-        span,
-        functions: false,
-        more: run.more,
-    })
 }
 
 /// Records what a word in this role means.
@@ -737,7 +631,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         }
         Role::Below => Deed::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
-        Role::GitConfig => return special::git_config(word, run, reader),
+        Role::GitConfig => return git_config(word, run, reader),
         Role::Unknown => {
             language(word, false, run, reader);
             // Whatever it is, it may be a path, or a text with paths in it.
@@ -765,33 +659,6 @@ fn inner_paths(word: &Word) -> Vec<Word> {
         .filter(|path| !path.is_empty())
         .map(|path| Word::text(path, word.span))
         .collect()
-}
-
-/// A string that names a program with its arguments, split at blanks.
-fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
-    match word.known() {
-        Some(text) if !text.contains(['\'', '"', '\\', '$', '`']) => {
-            // Compilers split what they start at commas.
-            let argv: Vec<Word> = text
-                .split(|c: char| c.is_whitespace() || c == ',')
-                .filter(|part| !part.is_empty())
-                .map(|part| Word::text(part, word.span))
-                .collect();
-            // Whoever starts it gives it further arguments.
-            launch(
-                &argv,
-                &Run {
-                    more: true,
-                    ..run.clone()
-                },
-                reader,
-            )
-        }
-        Some(_) | None => {
-            reader.unknown_launch(word, run);
-            Ok(())
-        }
-    }
 }
 
 /// Whether `-C` makes this program work in another directory.
@@ -832,329 +699,4 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
         }
     }
     Ok(())
-}
-
-/// Whether it is not described what a program does with its operands, so that it may start them.
-pub fn is_opaque(name: &str) -> bool {
-    find(name).is_none_or(|program| program.is_opaque(name))
-}
-
-impl Program {
-    fn is_opaque(&self, name: &str) -> bool {
-        let roles = &self.operands;
-        self.subs.is_empty()
-            && !self.builtin
-            // Of packages it is not described what they start.
-            && self.special.as_deref().is_none_or(|special| special == "package")
-            // What a script is given is the script's own matter.
-            && (self.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
-                && !self.is_interpreter(name)
-                || roles
-                    .head
-                    .iter()
-                    .chain(&roles.rest)
-                    .chain(&roles.tail)
-                    .any(|role| matches!(role, Role::Unknown | Role::Query)))
-    }
-}
-
-/// Whether a command starts no program but one that runs what the project says, or a script that is judged by itself.
-pub fn is_of_the_project(command: &Invocation) -> bool {
-    let own = |name: &str| find(name).is_some_and(|program| program.is_for_projects) || is_interpreter(name);
-    command.kind != Kind::Program || command.program().is_some_and(|name| own(&name))
-}
-
-/// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).
-pub fn starts_others(name: &str) -> bool {
-    find(name).is_some_and(|program| program.is_for_projects && !program.subs.is_empty())
-}
-
-/// Whether a program is described as one that runs what the project says, and is given data.
-pub fn runs_the_project(name: &str) -> bool {
-    find(name).is_some_and(|program| {
-        let operands = &program.operands;
-        let mut roles = operands.head.iter().chain(&operands.rest).chain(&operands.tail);
-        program.always.iter().any(|bring| matches!(bring, Bring::Runs(_))) && !roles.any(|role| *role == Role::Unknown)
-    })
-}
-
-/// What starts or loads what is not its own, of these options of a program, or of `program subcommand`.
-pub(crate) struct Starts {
-    /// Commands that they name.
-    pub(crate) commands: Vec<String>,
-    /// The first that loads or runs something else.
-    pub(crate) option: Option<String>,
-}
-
-/// Reads the value of a variable with options for a program.
-pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Starts> {
-    let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
-    let mut program = find(name)?;
-    if !rest.is_empty() {
-        program = find_sub(program, &[Word::text(rest, Span::default())])?.0;
-    }
-    // What is not known of the value is what was there before, or what a configured program prints.
-    let known = options.iter().map(|atom| match atom {
-        Atom::Text(text) => text.as_str(),
-        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => " ",
-    });
-    let found = parse(program, &unquoted(&known.collect::<String>()));
-    let mut starts = Starts {
-        commands: Vec::new(),
-        option: None,
-    };
-    for given in &found.options {
-        let value = given.value.as_ref().and_then(Word::known);
-        let loads = |text: &str| program.loads.iter().any(|name| text.contains(name.as_str()));
-        match (given.choice.value, &value) {
-            (Value::Required(Role::Launch | Role::Shell) | Value::Optional(Role::Launch | Role::Shell), Some(text)) => {
-                starts.commands.push(text.replace(',', " "));
-            }
-            _ if given.choice.launches() || value.as_deref().is_some_and(loads) => {
-                starts.option.get_or_insert_with(|| given.word.shown());
-            }
-            _ => {}
-        }
-    }
-    Some(starts)
-}
-
-/// A text split at blanks, but for those in quotes.
-fn unquoted(text: &str) -> Vec<Word> {
-    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-    for character in text.chars().chain([' ']) {
-        match quote {
-            Some(open) if character == open => quote = None,
-            None if matches!(character, '\'' | '"') => quote = Some(character),
-            None if character.is_whitespace() => {
-                if !word.is_empty() {
-                    words.push(Word::text(std::mem::take(&mut word), Span::default()));
-                }
-            }
-            _ => word.push(character),
-        }
-    }
-    words
-}
-
-/// Whether whatever a command changes is named on its line.
-pub fn names_what_it_changes(command: &Invocation) -> bool {
-    !command.more
-        && command
-            .program()
-            .and_then(|name| find(&name))
-            .is_some_and(|program| program.named || program.builtin)
-}
-
-/// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
-/// that. Nothing if it may be elsewhere.
-pub fn elsewhere(command: &Invocation) -> Option<String> {
-    let words: Vec<_> = command.argv.iter().map(Word::known).collect();
-    match words.as_slice() {
-        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => {
-            let mut rest = rest;
-            let mut place = PathBuf::new();
-            loop {
-                rest = match rest {
-                    [Some(option), Some(directory), rest @ ..] if option == "-C" => {
-                        place.push(&**directory);
-                        rest
-                    }
-                    [Some(option), Some(_), rest @ ..] if option == "-c" => rest,
-                    [Some(option), rest @ ..] if option == "--no-pager" || option == "-P" => rest,
-                    [Some(first), ..] if !first.starts_with('-') => return place.into_os_string().into_string().ok(),
-                    _ => return None,
-                };
-            }
-        }
-        _ => Some(String::new()),
-    }
-}
-
-/// What kind of text a command prints, where its table tells.
-pub(crate) fn prints(command: &Invocation) -> Hidden {
-    let tells = || {
-        if command.kind == Kind::Function || command.more {
-            return None;
-        }
-        let name = command.argv.first()?.known()?;
-        let name = name.rsplit('/').next()?;
-        let mut program = find(name)?;
-        let mut found = parse(program, &command.argv[1..]);
-        if let Some(printed) = prints_by_use(name, &found, command) {
-            return Some(printed);
-        }
-        if !program.subs.is_empty() {
-            if !found.strange.is_empty() {
-                return None;
-            }
-            let (sub, words) = find_sub(program, &found.operands)?;
-            let operands = found.operands[words..].to_vec();
-            program = sub;
-            found = parse(sub, &operands);
-        }
-        (found.strange.is_empty() && found.doubtful.is_empty())
-            .then_some(program.prints)
-            .flatten()
-    };
-    tells().unwrap_or(Hidden::Anything)
-}
-
-/// Whether a command, without the options that it is given here, would only read.
-pub fn reads_by_itself(command: &Invocation) -> bool {
-    let plain = |program: &Program| {
-        let roles = &program.operands;
-        program.special.as_deref() != Some("dd")
-            && program.always.is_empty()
-            && roles
-                .head
-                .iter()
-                .chain(&roles.rest)
-                .chain(&roles.tail)
-                .all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
-    };
-    let Some(program) = command.program().and_then(|name| find(&name)) else {
-        return false;
-    };
-    if program.subs.is_empty() {
-        return plain(program);
-    }
-    let found = parse(program, &command.argv[1..]);
-    find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
-}
-
-/// What those commands print whose output depends on how they are used.
-fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
-    let flag = |names: &[&str]| {
-        found
-            .options
-            .iter()
-            .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
-    };
-    let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
-    let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
-    if !plain {
-        return Some(Hidden::Anything);
-    }
-    Some(match name {
-        // With names of files behind the numbers, the names come along.
-        "wc" if words.is_empty() => Hidden::Number,
-        "wc" => Hidden::Anything,
-        "grep" | "egrep" | "fgrep" | "rg"
-            if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) =>
-        {
-            Hidden::Anything
-        }
-        "grep" | "egrep" | "fgrep" | "rg"
-            if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
-        {
-            Hidden::Number
-        }
-        "date" => match command
-            .argv
-            .iter()
-            .skip(1)
-            .filter_map(Word::known)
-            .find(|word| word.starts_with('+'))
-        {
-            Some(format)
-                if [
-                    "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N",
-                    "+%y",
-                ]
-                .contains(&format.as_ref()) =>
-            {
-                Hidden::Number
-            }
-            Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
-            Some(_) | None => Hidden::Anything,
-        },
-        "id" if flag(&["-u", "-g"]) => Hidden::Number,
-        "nproc" => Hidden::Number,
-        "seq"
-            if words
-                .iter()
-                .all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
-                && found.options.is_empty() =>
-        {
-            Hidden::Number
-        }
-        "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
-        "git" => return prints_of_git(found, &words),
-        _ => return None,
-    })
-}
-
-fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {
-    let (sub, rest) = words.split_first()?;
-    if found.options.iter().any(|given| !given.choice.is_harmless()) {
-        return None;
-    }
-    let has = |option: &str| rest.iter().any(|word| word == option);
-    let plain = |word: &str| {
-        word.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte))
-    };
-    if !rest.iter().all(|word| plain(word)) && !matches!(sub.as_ref(), "log" | "rev-list") {
-        return None;
-    }
-    let dashed = |allowed: &[&str]| {
-        rest.iter()
-            .all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()))
-    };
-    Some(match sub.as_ref() {
-        "rev-list" if has("--count") => Hidden::Number,
-        "rev-parse"
-            if dashed(&[
-                "--short",
-                "--abbrev-ref",
-                "--verify",
-                "--show-toplevel",
-                "--git-dir",
-                "-q",
-                "--quiet",
-                "--show-prefix",
-                "--absolute-git-dir",
-                "--symbolic-full-name",
-            ]) =>
-        {
-            Hidden::Name
-        }
-        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
-        "branch" if rest == ["--show-current"] => Hidden::Name,
-        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
-        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
-        "hash-object" if dashed(&[]) => Hidden::Name,
-        "log" | "rev-list"
-            if (sub == "rev-list"
-                || has("--format=%h")
-                || has("--format=%H")
-                || has("--pretty=%h")
-                || has("--pretty=%H"))
-                && rest.iter().all(|word| {
-                    !word.starts_with('-')
-                        || matches!(
-                            word.as_ref(),
-                            "--format=%h"
-                                | "--format=%H"
-                                | "--pretty=%h"
-                                | "--pretty=%H"
-                                | "-n"
-                                | "--reverse"
-                                | "--all"
-                                | "--no-merges"
-                                | "--merges"
-                                | "--first-parent"
-                                | "--"
-                        )
-                        || word[1..].bytes().all(|byte| byte.is_ascii_digit())
-                        || ["--since=", "--until=", "--author=", "-n"]
-                            .iter()
-                            .any(|start| word.starts_with(start))
-                }) =>
-        {
-            Hidden::Name
-        }
-        _ => return None,
-    })
 }

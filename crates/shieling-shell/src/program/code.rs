@@ -84,7 +84,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         reader.unknown_launch(word, run);
         return Ok(());
     };
-    super::apply::language(word, false, run, reader);
+    super::language::language(word, false, run, reader);
     let terse = run.name.starts_with("perl")
         || run.name.starts_with("ruby")
         || matches!(run.name.as_str(), "m4" | "tclsh" | "wish" | "expect");

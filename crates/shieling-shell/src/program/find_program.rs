@@ -172,7 +172,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     }
                     reader.works_in(&Word::unknown(Fields::One, "…", word.span));
                 }
-                super::apply::launch(&argv, run, reader)?;
+                super::start::launch(&argv, run, reader)?;
                 at += length + 1;
             }
             test if test.starts_with('-') => {

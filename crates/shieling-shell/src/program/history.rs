@@ -1,6 +1,6 @@
 //! Which git commands print the contents of commits, whatever files are in them.
 
-use super::apply::find_sub;
+use super::parse::find_sub;
 use super::parse::parse;
 use super::table::find;
 use crate::reading::Invocation;

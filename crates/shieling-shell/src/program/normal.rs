@@ -1,8 +1,9 @@
 //! A command in the form in which deny rules compare it: wrappers, paths, option order, clusters
 //! and abbreviations no longer matter.
 
-use super::apply::{find_sub, second_word};
-use super::parse::{Arguments, parse};
+use super::apply::second_word;
+
+use super::parse::{Arguments, find_sub, parse};
 use super::table::{Choice, Program, Value, find};
 use crate::word::{Atom, Fields, Known, Word};
 

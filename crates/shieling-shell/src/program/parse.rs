@@ -234,3 +234,22 @@ fn is_number(program: &Program, prefix: &str, word: &Word) -> bool {
         && prefix[1..].bytes().all(|byte| byte.is_ascii_digit())
         && word.known().is_some()
 }
+
+/// The subcommand that these operands name, with the number of words of its name.
+pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
+    let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
+    (1..=known.len())
+        .rev()
+        .find_map(|count| {
+            let name = known[..count].join(" ");
+            program
+                .subs
+                .iter()
+                .find(|sub| sub.names.contains(&name.as_str()))
+                .map(|sub| (sub.program(), count))
+        })
+        .or_else(|| {
+            let other = program.subs.iter().find(|sub| sub.names.contains(&"*"))?;
+            (!known.is_empty()).then(|| (other.program(), 1))
+        })
+}

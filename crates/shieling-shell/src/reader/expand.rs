@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::Reader;
 use super::source::{Place, Source};
-use crate::reading::{Doubt, HOME};
+use crate::reading::Doubt;
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
+use crate::variables::HOME;
 use crate::variables::ambient;
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
 

@@ -1,6 +1,6 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
-use super::shells::Run;
+use super::run::{Launch, Run, is_shell};
 use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Base, Deed, Doubt, Invocation, Kind, Via};
@@ -8,17 +8,6 @@ use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
-
-/// A command that is about to be launched.
-#[derive(Debug, Clone)]
-pub(crate) struct Launch {
-    pub(crate) argv: Vec<Word>,
-    pub(crate) span: Span,
-    /// Whether a function of the text may be meant.
-    pub(crate) functions: bool,
-    /// Whether arguments follow that are not in the text.
-    pub(crate) more: bool,
-}
 
 /// Directories whose programs are the system's own: a name with this path is that program.
 const SYSTEM: &[&str] = &[
@@ -238,11 +227,11 @@ impl Reader<'_> {
         if starts_what_it_is_told(&run) {
             self.unknown_text(first, &run);
         }
-        if super::shells::is_shell(&name) {
+        if is_shell(&name) {
             return self.shell(&run);
         }
         match entry {
-            Some(entry) => program::apply(entry, &run, self),
+            Some(entry) => (self.programs.apply)(entry, &run, self),
             None if pathed => Ok(()),
             None => {
                 let object = name.clone();
@@ -863,7 +852,7 @@ impl Reader<'_> {
             .iter()
             .find(|word| word.known().is_none_or(|text| !text.starts_with('-') || text == "-"));
         let base = match target {
-            None => Base::At(crate::reading::HOME.to_owned()),
+            None => Base::At(crate::variables::HOME.to_owned()),
             Some(word) => match word.known() {
                 // A directory that is named plainly is looked for in all of these.
                 Some(text)

@@ -1,11 +1,12 @@
 //! Walks the syntax tree and collects the commands that the text can launch, with their effects.
 //!
-//! [`read`] follows everything that launches something: substitutions, wrappers, shells, traps, `eval`, arithmetic.
+//! It follows everything that launches something: substitutions, wrappers, shells, traps, `eval`, arithmetic.
 //! The result is a [`Reading`], which errs on the side of finding too much.
 
 mod arithmetic;
 mod expand;
 mod launch;
+mod run;
 mod shells;
 mod source;
 mod walk;
@@ -14,15 +15,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::carried::Left;
+use crate::program::Program as Described;
 use crate::reading::{Deed, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
-use crate::screen::{self, Unreadable};
+use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::Program;
 use crate::variables::Variables;
 use crate::word::Word;
-pub(crate) use launch::Launch;
-pub(crate) use shells::Run;
-pub use shells::is_shell;
+pub use run::is_shell;
+pub(crate) use run::{Launch, Run};
 use source::Place;
 
 /// How many parts (commands, words, pieces of words) a text may have, which bounds how long it is read: about
@@ -52,31 +53,12 @@ enum Input {
     Unknown,
 }
 
-/// Reads a text that runs in a new shell.
-///
-/// # Errors
-/// [`Unreadable`] if the text cannot be parsed, exceeds a limit or contains concealing characters.
-pub fn read(text: &str) -> Result<Reading, Unreadable> {
-    read_after(text, &Left::default())
-}
-
-/// Reads a text that runs in a shell with this state.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadable> {
-    screen::screen(text)?;
-    // What is ours may have faults too: a panic in it is an answer about the text, not our end.
-    std::panic::catch_unwind(|| read_to_fixpoint(text, before))
-        .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
-}
-
 /// Walks the text until the values that its variables can have no longer change.
-fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
+pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
     let mut parsed = Parsed::new();
     for pass in 0..MAX_PASSES {
-        let mut reader = Reader::new(text, variables, before, parsed);
+        let mut reader = Reader::new(programs, text, variables, before, parsed);
         reader.text(text, Place::From(0))?;
         let Reader {
             mut reading,
@@ -102,9 +84,22 @@ fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
     ))
 }
 
+/// What reads the arguments of known programs. They hold texts of the shell themselves (`sh -c`, `find -exec`), which the
+/// reader reads: so it is given them, and they are given it.
+#[derive(Clone, Copy)]
+pub(crate) struct Programs {
+    /// Reads a command of a program.
+    pub(crate) apply: fn(&'static Described, &Run, &mut Reader<'_>) -> Result<(), Unreadable>,
+    /// Reads a command whose arguments follow no table, by the name of their function; false if the table says the rest.
+    pub(crate) special: fn(&str, &'static Described, &Run, &mut Reader<'_>) -> Result<bool, Unreadable>,
+    /// Reads code of a program's own language.
+    pub(crate) code: fn(&Word, &Run, &mut Reader<'_>) -> Result<(), Unreadable>,
+}
+
 /// The state of one walk over a text.
 pub(crate) struct Reader<'a> {
     whole: &'a str,
+    programs: Programs,
     reading: Reading,
     /// The variables as the last walk found them: what expansions use.
     variables: Variables,
@@ -201,9 +196,10 @@ impl Defined {
 }
 
 impl<'a> Reader<'a> {
-    fn new(whole: &'a str, variables: Variables, before: &Left, parsed: Parsed) -> Self {
+    fn new(programs: Programs, whole: &'a str, variables: Variables, before: &Left, parsed: Parsed) -> Self {
         Self {
             whole,
+            programs,
             reading: Reading {
                 dotglob: variables.dotglob,
                 ..Reading::default()
@@ -226,6 +222,10 @@ impl<'a> Reader<'a> {
             bytes_read: 0,
             parsed,
         }
+    }
+
+    pub(crate) fn programs(&self) -> Programs {
+        self.programs
     }
 
     /// Counts one more part of the text against its limit.
@@ -426,16 +426,18 @@ impl Reader<'_> {
 
     /// Code in the text itself that is fed to a program.
     pub(crate) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let code = self.programs.code;
         match self.present_input() {
-            Input::Text(words) => words.iter().try_for_each(|word| crate::program::code(word, run, self)),
+            Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::Nothing | Input::File(_) | Input::Names(..) | Input::Unknown => Ok(()),
         }
     }
 
     /// Code of another language that comes on standard input.
     pub(crate) fn code_from_input(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let code = self.programs.code;
         match self.present_input() {
-            Input::Text(words) => words.iter().try_for_each(|word| crate::program::code(word, run, self)),
+            Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::File(file) => {
                 self.effect(
                     Deed::RunsFile(file.clone()),
@@ -459,6 +461,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::{PROGRAMS, read};
 
     #[test]
     fn nesting_within_the_limit_is_read_and_beyond_it_is_not() {
@@ -543,7 +546,7 @@ mod tests {
     /// What reading costs: its parts, the text and the values that it reads, and what it records.
     fn cost(text: &str) -> usize {
         let before = Left::default();
-        let mut reader = Reader::new(text, before.variables().clone(), &before, Parsed::new());
+        let mut reader = Reader::new(PROGRAMS, text, before.variables().clone(), &before, Parsed::new());
         reader.text(text, Place::From(0)).expect("it can be read");
         let words = reader.reading.commands.iter().flat_map(|command| &command.argv);
         let words: usize = words.map(|word| word.written.len()).sum();

@@ -1,33 +1,12 @@
 //! Shells as programs: the text that they are given to run, and where it comes from.
 
+use super::run::Run;
 use super::source::Place;
 use super::{Input, Reader};
-use crate::program::Program;
 use crate::reading::{Deed, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::word::{Fields, Known, Word};
-
-/// A command whose program is known, with its arguments.
-#[derive(Debug, Clone)]
-pub(crate) struct Run {
-    /// Which of the commands it is.
-    pub(crate) index: usize,
-    pub(crate) name: String,
-    /// What its table says of it.
-    pub(crate) program: Option<&'static Program>,
-    pub(crate) span: Span,
-    pub(crate) more: bool,
-    pub(crate) args: Vec<Word>,
-}
-
-/// Whether this program runs shell text that reads as bash.
-pub fn is_shell(name: &str) -> bool {
-    matches!(
-        name,
-        "sh" | "bash" | "dash" | "ash" | "rbash" | "ksh" | "mksh" | "lksh" | "zsh"
-    )
-}
 
 /// How many readings of one text are followed.
 const MAX_TEXTS: usize = 8;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::launch::Launch;
+use super::run::Launch;
 use super::source::{Place, Source};
 use super::{Input, Reader};
 use crate::program;

@@ -95,12 +95,12 @@ struct Back {
 
 impl Back {
     fn of(watch: &mut Watch) -> Self {
-        Self::while_busy(watch, false)
+        Self::at(watch, When::Idle)
     }
 
-    fn while_busy(watch: &mut Watch, is_busy: bool) -> Self {
+    fn at(watch: &mut Watch, when: When) -> Self {
         let mut kept = BTreeMap::new();
-        let taken = watch.settle(is_busy, false, &mut |path, content| {
+        let taken = watch.settle(when, false, &mut |path, content| {
             kept.insert(path.to_path_buf(), content.clone());
             true
         });
@@ -122,6 +122,8 @@ impl Back {
         }
     }
 }
+
+mod running;
 
 const REPOSITORY: &str = "
 git init -q; echo 1 >a; git add a; git commit -qm one; git config core.pager delta
@@ -251,7 +253,7 @@ fn pipes_stay_while_something_runs_and_a_rebase_that_executes_does_not() {
     let mut watch = place.watch();
     place.run("mkdir .git/rebase-merge; printf 'pick 1\\nexec x\\n' >.git/rebase-merge/git-rebase-todo; mkfifo pipe");
     assert_eq!(
-        Back::while_busy(&mut watch, true).paths(),
+        Back::at(&mut watch, When::Outcome).paths(),
         [".git/rebase-merge/git-rebase-todo"]
     );
     assert!(place.file("pipe").exists());

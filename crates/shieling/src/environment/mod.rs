@@ -171,8 +171,7 @@ pub struct Review {
     pub is_cut: bool,
 }
 
-/// Something short that is done once a command is over.
-pub type AtEnd = Box<dyn FnOnce() + Send>;
+pub use crate::process::AtEnd;
 
 /// Where commands run.
 ///

@@ -14,7 +14,7 @@ use super::event::{Ended, Event, MainEnd};
 use super::finished::{End, Finished, Limits};
 use super::handle::Job;
 use super::lifecycle::{Action, Lifecycle};
-use super::streams::DRAIN;
+use super::streams::{DRAIN, LARGE_PIPE};
 use crate::output::{Capture, Captured, Spilled, Stream, Tee};
 
 /// The size of one read.
@@ -22,8 +22,6 @@ pub(crate) const READ: usize = 256 * 1024;
 /// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all
 /// pipes of a user share one budget (64 MiB).
 pub const LARGE: u64 = 128 * 1024;
-/// The size of the pipe of a stream that has given [`LARGE`] bytes.
-pub const LARGE_PIPE: usize = 1024 * 1024;
 /// Reads in a row before timers get their turn.
 pub(crate) const BURST: usize = 8;
 

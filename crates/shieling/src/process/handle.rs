@@ -10,11 +10,15 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
+use super::ender::AtEnd;
 use super::event::{Control, Ended, Event, LostError, MainEnd, Usage};
 use super::{pipes, streams};
 
 /// What the kernel may take to end a tree, beyond the grace, before it is called lost.
 pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
+
+/// Between SIGTERM and SIGKILL for what is ended from elsewhere.
+const ENDED_GRACE: Duration = Duration::from_millis(100);
 
 /// One running job. Dropping it kills every process it has.
 pub struct Process {
@@ -68,7 +72,9 @@ pub(crate) struct Parts {
 /// What is known of a job, and the way to know more. Dropping it kills every process it has.
 pub(crate) struct Job {
     /// What is done once nothing of it is left, or it is let go of.
-    at_end: Option<Box<dyn FnOnce() + Send>>,
+    at_end: Option<AtEnd>,
+    /// Whether it was ended from elsewhere.
+    is_ended: bool,
     control: Box<dyn Control>,
     main: Option<(MainEnd, Usage)>,
     last: Option<Result<Ended, LostError>>,
@@ -158,8 +164,8 @@ impl Process {
 
     /// The process with something short that is done once nothing of it is left, or it is dropped.
     #[must_use]
-    pub(crate) fn with_end(mut self, act: Box<dyn FnOnce() + Send>) -> Self {
-        self.job.at_end = Some(act);
+    pub(crate) fn with_end(mut self, at_end: AtEnd) -> Self {
+        self.job.at_end = Some(at_end);
         self
     }
 
@@ -284,6 +290,7 @@ impl Job {
     fn new(control: Box<dyn Control>) -> Self {
         Self {
             at_end: None,
+            is_ended: false,
             control,
             main: None,
             last: None,
@@ -292,8 +299,8 @@ impl Job {
     }
 
     fn end(&mut self) {
-        if let Some(act) = self.at_end.take() {
-            act();
+        if let Some(at_end) = self.at_end.take() {
+            at_end.act();
         }
     }
 
@@ -320,6 +327,10 @@ impl Job {
 
 impl Control for Job {
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let is_to_end = self.at_end.as_ref().is_some_and(|at_end| at_end.ender.poll(cx));
+        if is_to_end && !std::mem::replace(&mut self.is_ended, true) {
+            self.control.stop(ENDED_GRACE);
+        }
         let event = ready!(self.control.poll_event(cx));
         match event {
             Event::MainEnded(end, usage) => self.main = Some((end, usage)),

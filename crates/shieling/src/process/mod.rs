@@ -10,6 +10,7 @@
 mod counts;
 mod descent;
 mod drive;
+mod ender;
 mod error;
 mod event;
 mod finished;
@@ -29,8 +30,10 @@ mod sys;
 mod zygote;
 
 pub(crate) use counts::{Counts, Struck};
+pub use drive::LARGE;
 pub(crate) use drive::{BURST, READ, Reading, read_pipe};
-pub use drive::{LARGE, LARGE_PIPE};
+pub use ender::AtEnd;
+pub(crate) use ender::Ender;
 pub use error::{JailError, SpawnError};
 pub use event::{Control, Ended, Event, LostError, MainEnd, Usage};
 pub use finished::{End, Finished, Limits};
@@ -44,7 +47,7 @@ pub use plan::{Plan, SCRIPT_DESCRIPTOR, Streams};
 pub use run::run_to_end;
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
-pub use streams::DRAIN;
+pub use streams::{DRAIN, LARGE_PIPE};
 pub(crate) use sys::watch_both;
 pub use zygote::start_ahead;
 #[cfg(feature = "copy")]

@@ -22,13 +22,14 @@ use tokio::net::unix::pipe;
 use tokio::task::{JoinSet, unconstrained};
 use tokio::time::{Sleep, sleep};
 
-use super::drive::LARGE_PIPE;
 use super::event::{Control, Event};
 use super::pipes;
 
 /// How long a pipe is read on once every process of its command is gone: only somebody outside can keep it open.
 pub const DRAIN: Duration = Duration::from_millis(100);
 
+/// The size of the pipe of a stream that has given [`LARGE`](super::LARGE) bytes.
+pub const LARGE_PIPE: usize = 1024 * 1024;
 /// The size of one read from a stream.
 const PIECE: usize = 8 * 1024;
 /// The most that a stream and its carrier hold. Once so much was carried after the end of the main process, what

@@ -47,7 +47,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -83,7 +82,7 @@ pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
 use tracked::Tracked;
 pub use view_error::ViewError;
-use watched::{Runs, Watched};
+use watched::{AllRuns, Runs, Watched};
 pub use writable::repository_above;
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
@@ -138,7 +137,7 @@ pub struct Sandbox {
     /// Judges what that jail's commands change in the workspace, if they change it at once.
     watching: Mutex<Watching>,
     /// How many commands run in it.
-    runs: Arc<AtomicUsize>,
+    runs: Arc<AllRuns>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
     /// The hidden files that git tracks, as that jail's commands have found them.
@@ -173,7 +172,7 @@ struct Running {
     hidden: Mutex<Vec<HiddenFiles>>,
     guard: Guarding,
     watching: Watching,
-    runs: Arc<AtomicUsize>,
+    runs: Arc<AllRuns>,
     held: Held,
     tracked: TrackedFiles,
     workspace: PathBuf,
@@ -318,6 +317,11 @@ impl Sandbox {
             let mut latest = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
             let told = watch(&latest).as_mut().map(Watched::take_told).unwrap_or_default();
             *latest = Arc::new(Mutex::new(watched.map(|watched| watched.with_told(told))));
+            let its = Arc::downgrade(&jail);
+            if let Some(watched) = &mut *watch(&latest) {
+                let is_idle = move || its.upgrade().is_none_or(|jail| jail.is_idle());
+                watched.look_beside(&latest, &self.runs, is_idle)?;
+            }
             Arc::clone(&latest)
         };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -608,7 +612,7 @@ impl Running {
         if let Some(watched) = &mut *watch(&self.watching) {
             match is_over {
                 true => watched.retire(),
-                false => drop(watched.settle(self.runs.load(Ordering::Acquire))),
+                false => watched.settle(self.runs.count()),
             }
         }
         if let Some(guard) = &mut *lock(&self.guard) {
@@ -631,19 +635,21 @@ impl Running {
     }
 
     /// What is done once a command is over, which runs until then.
-    fn sweeper(&self, runs: Runs) -> Box<dyn FnOnce() + Send> {
+    fn sweeper(&self, runs: Runs) -> AtEnd {
         let guard = Arc::clone(&self.guard);
-        Box::new(move || {
+        let ender = runs.ender();
+        let at_end = AtEnd::new(move || {
             sweep(&guard);
             drop(runs);
-        })
+        });
+        at_end.with_ender(ender)
     }
 
     /// Takes what changed since the last look for the user's, if besides so many commands, which have not begun yet,
     /// nothing runs.
     fn accept(&self, own: usize) {
         if let Some(watched) = &mut *watch(&self.watching)
-            && self.runs.load(Ordering::Acquire) <= own
+            && self.runs.count() <= own
         {
             apart(|| watched.accept(|| self.jail.is_idle()));
         }
@@ -857,8 +863,8 @@ impl Environment for Sandbox {
     fn held_back(&self) -> Vec<HeldBack> {
         let mut held_back = self.guarded_names();
         if let Some(watched) = &mut *watch(&self.watching()) {
-            apart(|| watched.settle(self.runs.load(Ordering::Acquire)));
-            held_back.extend(watched.take_told());
+            apart(|| watched.settle(self.runs.count()));
+            held_back.extend(watched.take_told().0);
         }
         held_back
     }
@@ -889,8 +895,10 @@ impl Environment for Sandbox {
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         outcome.add_held_back(self.guarded_names());
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = apart(|| watched.ended(self.runs.load(Ordering::Acquire), || self.is_idle()));
-            outcome.add_held_back(watched.take_told());
+            apart(|| watched.ended(self.runs.count(), || self.is_idle()));
+            let (mut held_back, id) = watched.take_told();
+            held_back.extend(watched.take_endings(outcome.signal.is_some()));
+            outcome.add_held_back(held_back);
             if let Some(changes) = &mut outcome.changes {
                 changes.id = id;
             }
@@ -918,8 +926,8 @@ impl Environment for Sandbox {
 
     fn settle(&self) -> Option<Changes> {
         if let Some(watched) = &mut *watch(&self.watching()) {
-            let id = watched.settle(self.runs.load(Ordering::Acquire));
-            let held_back = watched.take_told();
+            watched.settle(self.runs.count());
+            let (held_back, id) = watched.take_told();
             return (!held_back.is_empty()).then(|| Changes {
                 id,
                 held_back,

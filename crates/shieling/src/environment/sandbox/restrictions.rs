@@ -78,7 +78,7 @@ pub struct Restrictions {
     /// Where changes to the workspace go, if not into it.
     pub staging: Option<Staging>,
     /// The directory of change sets, absolute and without links, in which is kept what is taken back out of the workspace
-    /// where changes go into it at once: they are then judged after each command, and `.git/config`, `.vscode` and what
+    /// where changes go into it at once: they are then judged while commands run and after each, and `.git/config`, `.vscode` and what
     /// else tools of the user run code from can be written. Without it, and in homes, such names are protected by mounts
     /// as far as these can.
     pub held_back: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl Restrictions {
         })
     }
 
-    /// Whether changes of the workspace are made at once and judged after each command, and not kept out by mounts.
+    /// Whether changes of the workspace are made at once and judged there, and not kept out by mounts.
     pub(super) fn is_watched(&self) -> bool {
         let can_keep = self
             .held_back

@@ -1,27 +1,31 @@
-//! A workspace that commands write to at once: what they changed is judged after each of them, before its outcome is
-//! given, and what is held back is kept as a change set, and put back to what was there before.
+//! A workspace that commands write to at once: what they change is judged while they run, within milliseconds, and all of it
+//! once more before an outcome is given. What is held back is kept as a change set, and put back to what was there before.
 //!
 //! ```text
 //! prepare ─► first look ─► before each command: what the user changed is accepted ─► command ─► settle: judged, put back, told
+//!                                                                                     └─ beside it: judged where the bell rang
 //! ```
 //!
 //! What changed while a command or something it left runs is the sandbox's: nobody can tell who changed a file. What changed
 //! while nothing of it ran is the user's. The looking and judging is `shieling-watch`'s; only how that goes with the life of a
 //! jail is said here.
 
-use std::collections::HashMap;
+mod beside;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shieling_changes::{ChangeSet, ChangesError, Limits, Put, Store};
 use shieling_jail::plan::Entry;
-use shieling_watch::{Content, Plan, Taken, Watch};
+use shieling_watch::{Content, Plan, Taken, Watch, When};
 
 use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
+use crate::process::Ender;
+use beside::{Beside, Next};
 
 /// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
 /// workspace.
@@ -34,6 +38,26 @@ const TOLD: usize = 200;
 const KEPT_BYTES: usize = 256 << 20;
 const KEPT_FILES: usize = 10_000;
 
+/// The time at which a command is ended that makes something again and again, and at which several are of which one
+/// does.
+const TIMES: u32 = 5;
+const TIMES_OF_SEVERAL: u32 = 10;
+
+/// How many paths are counted for that.
+const STRUCK: usize = 10_000;
+
+/// How often it is looked whether what a command left has ended.
+const LEFT: Duration = Duration::from_millis(500);
+
+/// How often all is looked at where nothing tells of changes.
+const UNTOLD: Duration = Duration::from_millis(25);
+
+/// How often it is looked whether the first look is over.
+const FIRST: Duration = Duration::from_millis(5);
+
+/// How often a file is looked at that may be half written.
+const HALF_WRITTEN: Duration = Duration::from_millis(25);
+
 /// The trees that the commands of one jail write to.
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -43,10 +67,31 @@ pub(super) struct Watched {
     is_once: bool,
     /// Whether something that a command left may have run since.
     has_left: bool,
+    /// Whether nothing ran when it was last judged beside commands.
+    has_passed: bool,
+    /// How many commands have begun whose end was not told.
+    open: usize,
     /// Whether nothing can have changed since the last look.
     is_settled: bool,
+    /// Judges while commands run.
+    beside: Option<Beside>,
+    /// The first set in which something was kept and that was not told.
+    id: Option<String>,
+    /// What runs, once it is judged beside it.
+    runs: Option<Arc<AllRuns>>,
+    /// What was made again after it was taken back, by its path.
+    again: BTreeMap<PathBuf, Again>,
+    /// What was ended for that, and is told with its end.
+    endings: Vec<HeldBack>,
     told: Vec<HeldBack>,
     told_cut: bool,
+}
+
+/// How often something was made while these ran, each time.
+#[derive(Debug, Default)]
+struct Again {
+    times: u32,
+    suspects: BTreeSet<u64>,
 }
 
 /// Where it is kept.
@@ -60,20 +105,68 @@ struct Kept {
     bytes: usize,
 }
 
+/// The commands that run, by a number each, with the way to end them.
+#[derive(Debug, Default)]
+pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, Ender>)>);
+
 /// Counts a command as running for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Runs(Arc<AtomicUsize>);
+pub(super) struct Runs {
+    all: Arc<AllRuns>,
+    number: u64,
+    ender: Ender,
+}
+
+impl AllRuns {
+    /// How many run.
+    pub(super) fn count(&self) -> usize {
+        self.lock().1.len()
+    }
+
+    fn numbers(&self) -> BTreeSet<u64> {
+        self.lock().1.keys().copied().collect()
+    }
+
+    /// Ends these.
+    fn end(&self, numbers: &BTreeSet<u64>) {
+        let all = self.lock();
+        for number in numbers {
+            if let Some(ender) = all.1.get(number) {
+                ender.end();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Ender>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Runs {
-    pub(super) fn one_of(all: &Arc<AtomicUsize>) -> Self {
-        all.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(all))
+    pub(super) fn one_of(all: &Arc<AllRuns>) -> Self {
+        let ender = Ender::default();
+        let number = {
+            let mut all = all.lock();
+            let number = all.0;
+            all.0 += 1;
+            all.1.insert(number, ender.clone());
+            number
+        };
+        Self {
+            all: Arc::clone(all),
+            number,
+            ender,
+        }
+    }
+
+    pub(super) fn ender(&self) -> Ender {
+        self.ender.clone()
     }
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.all.lock().1.remove(&self.number);
     }
 }
 
@@ -113,7 +206,7 @@ impl Watched {
                 toolchains: toolchains.clone(),
                 beside: all.iter().filter(|other| **other != root).cloned().collect(),
                 patience: PATIENCE,
-                has_bell: !restrictions.once,
+                has_bell: true,
                 root: root.clone(),
             };
             let watch = Watch::start(plan).map_err(|error| ViewError::NotHeld {
@@ -134,27 +227,96 @@ impl Watched {
             },
             is_once: restrictions.once,
             has_left: false,
+            has_passed: false,
+            open: 0,
             is_settled: false,
+            beside: None,
+            id: None,
+            runs: None,
+            again: BTreeMap::new(),
+            endings: Vec::new(),
             told: Vec::new(),
             told_cut: false,
         }))
     }
 
     /// With what another one before it has taken back and nobody has asked for.
-    pub(super) fn with_told(mut self, told: Vec<HeldBack>) -> Self {
-        self.told = told;
+    pub(super) fn with_told(mut self, (told, id): (Vec<HeldBack>, Option<String>)) -> Self {
+        (self.told, self.id) = (told, id);
         self
+    }
+
+    /// Begins to judge while commands run: `shared` is where this is, and so many commands run. `is_idle` is whether nothing
+    /// runs but shells that wait.
+    ///
+    /// # Errors
+    /// If there are no more threads or descriptors.
+    pub(super) fn look_beside(
+        &mut self,
+        shared: &Arc<Mutex<Option<Self>>>,
+        runs: &Arc<AllRuns>,
+        is_idle: impl Fn() -> bool + Send + 'static,
+    ) -> Result<(), ViewError> {
+        let bells = self.trees.iter().filter_map(|(_, watch)| watch.bell()).collect();
+        self.runs = Some(Arc::clone(runs));
+        let (shared, runs) = (Arc::downgrade(shared), Arc::clone(runs));
+        let judge = move || {
+            let shared = shared.upgrade()?;
+            let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            Some(watched.as_mut()?.judge_beside(runs.count(), &is_idle))
+        };
+        let beside = Beside::start(bells, judge).map_err(|source| ViewError::NotHeld {
+            path: self.workspace.clone(),
+            source,
+        })?;
+        self.beside = Some(beside);
+        Ok(())
+    }
+
+    /// Judges where the bell rang.
+    fn judge_beside(&mut self, running: usize, is_idle: impl Fn() -> bool) -> Next {
+        if !self.trees.iter().all(|(_, watch)| watch.has_looked()) {
+            return Next::After(FIRST);
+        }
+        // The end of a command settles by itself, unless nobody waits for it.
+        let may_be_over = running == 0 && self.has_passed && is_idle();
+        self.judge(When::Running, false);
+        if may_be_over {
+            self.settle(0);
+            self.has_left = false;
+            // Of some the end is never told.
+            self.open = 0;
+            self.settled(true);
+        }
+        self.has_passed = running == 0;
+        match running {
+            _ if self.trees.iter().any(|(_, watch)| watch.bell().is_none()) => Next::Within(UNTOLD),
+            _ if self.trees.iter().any(|(_, watch)| watch.is_waiting()) => Next::Within(HALF_WRITTEN),
+            0 => Next::Within(LEFT),
+            _ => Next::Change,
+        }
     }
 
     /// Says that a command begins.
     pub(super) fn begins(&mut self, text: &str) {
-        self.is_settled = false;
+        self.open += 1;
+        self.has_passed = false;
+        self.settled(false);
         text.clone_into(&mut self.store.command);
+    }
+
+    /// Says whether nothing of the sandbox can change anything.
+    fn settled(&mut self, is_settled: bool) {
+        self.is_settled = is_settled;
+        if let Some(beside) = &self.beside {
+            beside.arm(!is_settled);
+        }
     }
 
     /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run.
     pub(super) fn accept(&mut self, is_idle: impl FnOnce() -> bool) {
-        if self.is_once || self.has_left {
+        // The end of a command that is over may not have been told yet.
+        if self.is_once || self.has_left || self.open > 0 {
             return;
         }
         let mut changed = self.trees.iter_mut().map(|(_, watch)| watch).filter_map(|watch| {
@@ -169,22 +331,27 @@ impl Watched {
     }
 
     /// Says that a command has ended, and settles. So many others are running.
-    pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) -> Option<String> {
+    pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) {
         // What ends while it is looked at can have written after its file was.
         let was_busy = !self.is_once && !is_idle();
         self.has_left |= was_busy;
-        let id = self.settle(others);
+        self.settle(others);
         self.has_left = was_busy || !self.is_once && !is_idle();
-        self.is_settled = others == 0 && !self.has_left;
-        id
+        self.open = self.open.saturating_sub(1);
+        self.settled(self.open == 0 && !self.has_left);
     }
 
     /// Settles what was changed by something that was no command, or by something that runs on. So many commands are
     /// running.
-    pub(super) fn settle(&mut self, running: usize) -> Option<String> {
-        let mut id = None;
-        let is_busy = running > 0;
-        let thoroughly = is_busy || self.has_left;
+    pub(super) fn settle(&mut self, running: usize) {
+        let when = match running {
+            0 => When::Idle,
+            _ => When::Outcome,
+        };
+        self.judge(when, running > 0 || self.has_left);
+    }
+
+    fn judge(&mut self, when: When, thoroughly: bool) {
         for number in 0..self.trees.len() {
             let Some((root, watch)) = self.trees.get_mut(number) else {
                 break;
@@ -192,7 +359,7 @@ impl Watched {
             let mut set = None;
             let store = &mut self.store;
             let mut ids: HashMap<PathBuf, String> = HashMap::new();
-            let taken = watch.settle(is_busy, thoroughly, &mut |path, content| {
+            let taken = watch.settle(when, thoroughly, &mut |path, content| {
                 let Some(id) = store.keep(&mut set, root, path, content) else {
                     return false;
                 };
@@ -203,7 +370,7 @@ impl Watched {
             if let Some((set, count)) = &mut set
                 && set.wait(*count).is_ok()
             {
-                id.get_or_insert_with(|| set.id().to_owned());
+                self.id.get_or_insert_with(|| set.id().to_owned());
             }
             let root = root.clone();
             if is_cut {
@@ -211,26 +378,73 @@ impl Watched {
             }
             for one in taken {
                 let id = ids.get(&one.path);
+                if when != When::Idle {
+                    self.strike(&root.join(&one.path));
+                }
                 let held = self.word(&root, one, id);
-                if self.told.len() < TOLD {
+                let is_told = |told: &HeldBack| (&told.path, &told.because) == (&held.path, &held.because);
+                if self.told.len() < TOLD && !self.told.iter().any(is_told) {
                     self.told.push(held);
                 }
             }
         }
-        id
     }
 
     /// The sandbox has ended: what changes from now on is the user's.
     pub(super) fn retire(&mut self) {
         if !(self.is_once && self.is_settled) {
-            let _ = self.settle(0);
+            self.settle(0);
         }
+        self.beside = None;
         self.trees.clear();
     }
 
-    /// What was taken back since this was last asked.
-    pub(super) fn take_told(&mut self) -> Vec<HeldBack> {
-        std::mem::take(&mut self.told)
+    /// What was taken back since this was last asked, and the first set in which it is kept.
+    pub(super) fn take_told(&mut self) -> (Vec<HeldBack>, Option<String>) {
+        (std::mem::take(&mut self.told), self.id.take())
+    }
+
+    /// Why commands were ended, for the outcome of one that was, or of the last that runs.
+    pub(super) fn take_endings(&mut self, was_ended: bool) -> Vec<HeldBack> {
+        match was_ended || self.open == 0 {
+            true => std::mem::take(&mut self.endings),
+            false => Vec::new(),
+        }
+    }
+
+    /// Counts that something was taken back while commands run, and ends who makes it again and again.
+    fn strike(&mut self, path: &Path) {
+        let Some(runs) = &self.runs else { return };
+        if self.again.len() >= STRUCK && !self.again.contains_key(path) {
+            self.again.clear();
+        }
+        let running = runs.numbers();
+        let again = self.again.entry(path.to_path_buf()).or_default();
+        if again.suspects.is_disjoint(&running) {
+            *again = Again {
+                times: 0,
+                suspects: running,
+            };
+        } else {
+            again.suspects.retain(|suspect| running.contains(suspect));
+        }
+        again.times += 1;
+        let is_known = again.suspects.len() == 1 && again.times >= TIMES;
+        if !is_known && again.times < TIMES_OF_SEVERAL || again.suspects.is_empty() {
+            return;
+        }
+        runs.end(&again.suspects);
+        let times = again.times;
+        self.again.remove(path);
+        let path = path.strip_prefix(&self.workspace).unwrap_or(path).to_path_buf();
+        self.endings.push(HeldBack {
+            because: format!(
+                "`{}` was made {times} times, and taken back each time: the command was ended",
+                path.display()
+            ),
+            path,
+            instead: "do without it, or have a person accept it".to_owned(),
+        });
     }
 
     fn word(&self, root: &Path, taken: Taken, id: Option<&String>) -> HeldBack {

@@ -1,0 +1,335 @@
+//! What the tables tell of a command that was read, asked one question at a time.
+
+use std::path::PathBuf;
+
+use super::facts::is_interpreter;
+use super::parse::{Arguments, find_sub, parse};
+use super::table::{Bring, Program, Role, Value, find};
+use crate::reading::{Invocation, Kind};
+use crate::span::Span;
+use crate::word::{Atom, Hidden, Word};
+
+/// Whether it is not described what a program does with its operands, so that it may start them.
+pub fn is_opaque(name: &str) -> bool {
+    find(name).is_none_or(|program| program.is_opaque(name))
+}
+
+impl Program {
+    pub(super) fn is_opaque(&self, name: &str) -> bool {
+        let roles = &self.operands;
+        self.subs.is_empty()
+            && !self.builtin
+            // Of packages it is not described what they start.
+            && self.special.as_deref().is_none_or(|special| special == "package")
+            // What a script is given is the script's own matter.
+            && (self.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+                && !self.is_interpreter(name)
+                || roles
+                    .head
+                    .iter()
+                    .chain(&roles.rest)
+                    .chain(&roles.tail)
+                    .any(|role| matches!(role, Role::Unknown | Role::Query)))
+    }
+}
+
+/// Whether a command starts no program but one that runs what the project says, or a script that is judged by itself.
+pub fn is_of_the_project(command: &Invocation) -> bool {
+    let own = |name: &str| find(name).is_some_and(|program| program.is_for_projects) || is_interpreter(name);
+    command.kind != Kind::Program || command.program().is_some_and(|name| own(&name))
+}
+
+/// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).
+pub fn starts_others(name: &str) -> bool {
+    find(name).is_some_and(|program| program.is_for_projects && !program.subs.is_empty())
+}
+
+/// Whether a program is described as one that runs what the project says, and is given data.
+pub fn runs_the_project(name: &str) -> bool {
+    find(name).is_some_and(|program| {
+        let operands = &program.operands;
+        let mut roles = operands.head.iter().chain(&operands.rest).chain(&operands.tail);
+        program.always.iter().any(|bring| matches!(bring, Bring::Runs(_))) && !roles.any(|role| *role == Role::Unknown)
+    })
+}
+
+/// What starts or loads what is not its own, of these options of a program, or of `program subcommand`.
+pub(crate) struct Starts {
+    /// Commands that they name.
+    pub(crate) commands: Vec<String>,
+    /// The first that loads or runs something else.
+    pub(crate) option: Option<String>,
+}
+
+/// Reads the value of a variable with options for a program.
+pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Starts> {
+    let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
+    let mut program = find(name)?;
+    if !rest.is_empty() {
+        program = find_sub(program, &[Word::text(rest, Span::default())])?.0;
+    }
+    // What is not known of the value is what was there before, or what a configured program prints.
+    let known = options.iter().map(|atom| match atom {
+        Atom::Text(text) => text.as_str(),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => " ",
+    });
+    let found = parse(program, &unquoted(&known.collect::<String>()));
+    let mut starts = Starts {
+        commands: Vec::new(),
+        option: None,
+    };
+    for given in &found.options {
+        let value = given.value.as_ref().and_then(Word::known);
+        let loads = |text: &str| program.loads.iter().any(|name| text.contains(name.as_str()));
+        match (given.choice.value, &value) {
+            (Value::Required(Role::Launch | Role::Shell) | Value::Optional(Role::Launch | Role::Shell), Some(text)) => {
+                starts.commands.push(text.replace(',', " "));
+            }
+            _ if given.choice.launches() || value.as_deref().is_some_and(loads) => {
+                starts.option.get_or_insert_with(|| given.word.shown());
+            }
+            _ => {}
+        }
+    }
+    Some(starts)
+}
+
+/// A text split at blanks, but for those in quotes.
+fn unquoted(text: &str) -> Vec<Word> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for character in text.chars().chain([' ']) {
+        match quote {
+            Some(open) if character == open => quote = None,
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None if character.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(Word::text(std::mem::take(&mut word), Span::default()));
+                }
+            }
+            _ => word.push(character),
+        }
+    }
+    words
+}
+
+/// Whether whatever a command changes is named on its line.
+pub fn names_what_it_changes(command: &Invocation) -> bool {
+    !command.more
+        && command
+            .program()
+            .and_then(|name| find(&name))
+            .is_some_and(|program| program.named || program.builtin)
+}
+
+/// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
+/// that. Nothing if it may be elsewhere.
+pub fn elsewhere(command: &Invocation) -> Option<String> {
+    let words: Vec<_> = command.argv.iter().map(Word::known).collect();
+    match words.as_slice() {
+        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => {
+            let mut rest = rest;
+            let mut place = PathBuf::new();
+            loop {
+                rest = match rest {
+                    [Some(option), Some(directory), rest @ ..] if option == "-C" => {
+                        place.push(&**directory);
+                        rest
+                    }
+                    [Some(option), Some(_), rest @ ..] if option == "-c" => rest,
+                    [Some(option), rest @ ..] if option == "--no-pager" || option == "-P" => rest,
+                    [Some(first), ..] if !first.starts_with('-') => return place.into_os_string().into_string().ok(),
+                    _ => return None,
+                };
+            }
+        }
+        _ => Some(String::new()),
+    }
+}
+
+/// What kind of text a command prints, where its table tells.
+pub(crate) fn prints(command: &Invocation) -> Hidden {
+    let tells = || {
+        if command.kind == Kind::Function || command.more {
+            return None;
+        }
+        let name = command.argv.first()?.known()?;
+        let name = name.rsplit('/').next()?;
+        let mut program = find(name)?;
+        let mut found = parse(program, &command.argv[1..]);
+        if let Some(printed) = prints_by_use(name, &found, command) {
+            return Some(printed);
+        }
+        if !program.subs.is_empty() {
+            if !found.strange.is_empty() {
+                return None;
+            }
+            let (sub, words) = find_sub(program, &found.operands)?;
+            let operands = found.operands[words..].to_vec();
+            program = sub;
+            found = parse(sub, &operands);
+        }
+        (found.strange.is_empty() && found.doubtful.is_empty())
+            .then_some(program.prints)
+            .flatten()
+    };
+    tells().unwrap_or(Hidden::Anything)
+}
+
+/// Whether a command, without the options that it is given here, would only read.
+pub fn reads_by_itself(command: &Invocation) -> bool {
+    let plain = |program: &Program| {
+        let roles = &program.operands;
+        program.special.as_deref() != Some("dd")
+            && program.always.is_empty()
+            && roles
+                .head
+                .iter()
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
+    };
+    let Some(program) = command.program().and_then(|name| find(&name)) else {
+        return false;
+    };
+    if program.subs.is_empty() {
+        return plain(program);
+    }
+    let found = parse(program, &command.argv[1..]);
+    find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
+}
+
+/// What those commands print whose output depends on how they are used.
+fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
+    let flag = |names: &[&str]| {
+        found
+            .options
+            .iter()
+            .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+    };
+    let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
+    let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
+    if !plain {
+        return Some(Hidden::Anything);
+    }
+    Some(match name {
+        // With names of files behind the numbers, the names come along.
+        "wc" if words.is_empty() => Hidden::Number,
+        "wc" => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) =>
+        {
+            Hidden::Anything
+        }
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
+        {
+            Hidden::Number
+        }
+        "date" => match command
+            .argv
+            .iter()
+            .skip(1)
+            .filter_map(Word::known)
+            .find(|word| word.starts_with('+'))
+        {
+            Some(format)
+                if [
+                    "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N",
+                    "+%y",
+                ]
+                .contains(&format.as_ref()) =>
+            {
+                Hidden::Number
+            }
+            Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
+            Some(_) | None => Hidden::Anything,
+        },
+        "id" if flag(&["-u", "-g"]) => Hidden::Number,
+        "nproc" => Hidden::Number,
+        "seq"
+            if words
+                .iter()
+                .all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+                && found.options.is_empty() =>
+        {
+            Hidden::Number
+        }
+        "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
+        "git" => return prints_of_git(found, &words),
+        _ => return None,
+    })
+}
+
+fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {
+    let (sub, rest) = words.split_first()?;
+    if found.options.iter().any(|given| !given.choice.is_harmless()) {
+        return None;
+    }
+    let has = |option: &str| rest.iter().any(|word| word == option);
+    let plain = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte))
+    };
+    if !rest.iter().all(|word| plain(word)) && !matches!(sub.as_ref(), "log" | "rev-list") {
+        return None;
+    }
+    let dashed = |allowed: &[&str]| {
+        rest.iter()
+            .all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()))
+    };
+    Some(match sub.as_ref() {
+        "rev-list" if has("--count") => Hidden::Number,
+        "rev-parse"
+            if dashed(&[
+                "--short",
+                "--abbrev-ref",
+                "--verify",
+                "--show-toplevel",
+                "--git-dir",
+                "-q",
+                "--quiet",
+                "--show-prefix",
+                "--absolute-git-dir",
+                "--symbolic-full-name",
+            ]) =>
+        {
+            Hidden::Name
+        }
+        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
+        "branch" if rest == ["--show-current"] => Hidden::Name,
+        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
+        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
+        "hash-object" if dashed(&[]) => Hidden::Name,
+        "log" | "rev-list"
+            if (sub == "rev-list"
+                || has("--format=%h")
+                || has("--format=%H")
+                || has("--pretty=%h")
+                || has("--pretty=%H"))
+                && rest.iter().all(|word| {
+                    !word.starts_with('-')
+                        || matches!(
+                            word.as_ref(),
+                            "--format=%h"
+                                | "--format=%H"
+                                | "--pretty=%h"
+                                | "--pretty=%H"
+                                | "-n"
+                                | "--reverse"
+                                | "--all"
+                                | "--no-merges"
+                                | "--merges"
+                                | "--first-parent"
+                                | "--"
+                        )
+                        || word[1..].bytes().all(|byte| byte.is_ascii_digit())
+                        || ["--since=", "--until=", "--author=", "-n"]
+                            .iter()
+                            .any(|start| word.starts_with(start))
+                }) =>
+        {
+            Hidden::Name
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,72 @@
+//! Ends a process from elsewhere than where it is driven.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Waker};
+
+/// A wish that a process ends, which whoever drives it fulfils.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ender(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_wished: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Ender {
+    /// Wishes that it ends.
+    pub(crate) fn end(&self) {
+        self.0.is_wished.store(true, Ordering::Release);
+        if let Some(waker) = self.waker().take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether that is wished; otherwise the task is woken once it is.
+    pub(super) fn poll(&self, cx: &Context<'_>) -> bool {
+        let mut waker = self.waker();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            *waker = Some(cx.waker().clone());
+        }
+        drop(waker);
+        self.0.is_wished.load(Ordering::Acquire)
+    }
+
+    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+        self.0.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Something short that is done once a command is over, and the way to end it before.
+pub struct AtEnd {
+    act: Box<dyn FnOnce() + Send>,
+    pub(super) ender: Ender,
+}
+
+impl AtEnd {
+    /// Does this once the command is over.
+    pub fn new(act: impl FnOnce() + Send + 'static) -> Self {
+        Self {
+            act: Box::new(act),
+            ender: Ender::default(),
+        }
+    }
+
+    /// With a way to end it.
+    pub(crate) fn with_ender(self, ender: Ender) -> Self {
+        Self { ender, ..self }
+    }
+
+    /// Does it now.
+    pub fn act(self) {
+        (self.act)();
+    }
+}
+
+impl fmt::Debug for AtEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtEnd").finish_non_exhaustive()
+    }
+}
