@@ -47,6 +47,7 @@ fn main() {
         "shieling-bash",
         "shieling-changes",
         "shieling-watch",
+        "shieling-settle",
         "shieling-gate",
         "shieling-gateway",
         "shieling-jail",

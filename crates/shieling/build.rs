@@ -1,8 +1,8 @@
-//! Builds the program `shieling-jail` and the builtin for bash, which the library carries in itself:
+//! Builds the programs `shieling-jail` and `shieling-settle` and the builtin for bash, which the library carries in itself:
 //! whoever uses the library has its sandbox and its sessions, of the same version, without a file to
 //! find.
 //!
-//! They are built by a cargo of their own, since they are no parts of this crate: the program alone in
+//! They are built by a cargo of their own, since they are no parts of this crate: the programs alone in
 //! memory, static (so that it starts in a root that has no libraries, and twice as fast), and small; the
 //! builtin without any library, since it is loaded into whatever bash there is.
 //!
@@ -24,14 +24,16 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if env::var_os("DOCS_RS").is_some() {
         // Documentation is built there without a network, and runs nothing.
-        for name in ["libshieling_bash.so", "shieling-jail"] {
+        for name in ["libshieling_bash.so", "shieling-jail", "shieling-settle"] {
             fs::write(out.join(name), []).expect("OUT_DIR can be written to");
         }
         return;
     }
     let jail = PathBuf::from(variable("DEP_SHIELING_JAIL_SOURCES"));
     let bash = PathBuf::from(variable("DEP_SHIELING_BASH_SOURCES"));
-    for sources in [&jail, &bash] {
+    let settle = PathBuf::from(variable("DEP_SHIELING_SETTLE_SOURCES"));
+    let parts = ["gate", "watch", "changes"].map(|name| settle.join(format!("../shieling-{name}")));
+    for sources in [&jail, &bash, &settle].into_iter().chain(&parts) {
         // The last two are those of this repository, or nothing.
         for path in [
             "src",
@@ -66,21 +68,21 @@ fn main() {
         place: &place,
         target: &target,
     };
-    let program = jail.build(&JAIL, Some("-Ctarget-feature=+crt-static")).or_else(|| {
-        println!(
-            "cargo::warning=shieling-jail could not be linked statically (is the static C library installed?); \
-             it is linked dynamically and starts about half a millisecond slower"
-        );
-        jail.build(&JAIL, None)
-    });
-    let program = program.expect("shieling-jail could not be built; its messages are above");
-    fs::copy(program.join("shieling-jail"), out.join("shieling-jail")).expect("OUT_DIR can be written to");
+    jail.program("shieling-jail", &JAIL, &out);
+
+    let settle = Built {
+        manifest: &settle.join("Cargo.toml"),
+        place: &beside.join("settle"),
+        target: &target,
+    };
+    settle.program("shieling-settle", &SETTLE, &out);
 }
 
 const JAIL: [&str; 5] = ["build", "--bin", "shieling-jail", "--features", "program"];
+const SETTLE: [&str; 5] = ["build", "--bin", "shieling-settle", "--features", "program"];
 const BUILTIN: [&str; 6] = ["rustc", "--lib", "--crate-type", "cdylib", "--features", "builtin"];
 
-/// The profile of both, which is named `jail`.
+/// The profile of all, which is named `jail`.
 const PROFILE: [&str; 7] = [
     "profile.jail.inherits = 'release'",
     "profile.jail.codegen-units = 1",
@@ -99,6 +101,19 @@ struct Built<'a> {
 }
 
 impl Built<'_> {
+    /// Builds a program, static if it can be, and copies it to where the library takes it from.
+    fn program(&self, name: &str, what: &[&str], out: &Path) {
+        let program = self.build(what, Some("-Ctarget-feature=+crt-static")).or_else(|| {
+            println!(
+                "cargo::warning={name} could not be linked statically (is the static C library installed?); \
+                 it is linked dynamically and starts about half a millisecond slower"
+            );
+            self.build(what, None)
+        });
+        let program = program.unwrap_or_else(|| panic!("{name} could not be built; its messages are above"));
+        fs::copy(program.join(name), out.join(name)).expect("OUT_DIR can be written to");
+    }
+
     /// Where what was built is, or nothing if it could not be.
     fn build(&self, what: &[&str], flags: Option<&str>) -> Option<PathBuf> {
         let cargo = env::var_os("CARGO").expect("cargo names itself");

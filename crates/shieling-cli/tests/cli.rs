@@ -26,6 +26,8 @@ mod direct;
 mod guide;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/killed.rs"]
+mod killed;
 #[path = "cli/memory.rs"]
 mod memory;
 #[path = "cli/mcp.rs"]

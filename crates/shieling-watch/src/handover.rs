@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use shieling_gate::{Entry, Kind, Lead, LeadKind};
 
-use crate::tree::{Kept, Stamp, Time};
-use crate::watch::{Plan, Seen};
+use crate::plan::Plan;
+use crate::tree::{Kept, Seen, Stamp, Time};
 
 const DIRECTORY: u8 = 1;
 const NO_DIRECTORY: u8 = 2;

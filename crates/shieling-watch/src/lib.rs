@@ -19,10 +19,12 @@
 
 #![forbid(unsafe_code)]
 
+mod plan;
 mod tree;
 mod bell;
 mod look;
 mod handover;
 mod watch;
 
-pub use watch::{Content, Plan, Taken, Watch, WatchError, When};
+pub use plan::Plan;
+pub use watch::{Content, Taken, Watch, WatchError, When};

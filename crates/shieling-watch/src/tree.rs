@@ -75,6 +75,13 @@ impl Stamp {
     }
 }
 
+/// A directory, as it was when it was last listed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub(crate) stamp: Stamp,
+    pub(crate) is_young: bool,
+}
+
 /// The files as they are, beneath a directory that is held.
 #[derive(Debug)]
 pub(crate) struct Live {

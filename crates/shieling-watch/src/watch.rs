@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
-use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Lead, Surroundings, Tree, is_object_store};
+use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Surroundings, Tree, is_object_store};
 
 use crate::bell::{Bell, Rung};
 use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
-use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Stamp, Time};
+use crate::plan::Plan;
+use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Seen, Stamp, Time};
 
 /// How many directories are looked at.
 const DIRECTORIES: usize = 1_000_000;
@@ -28,25 +29,6 @@ const ROUNDS: usize = 6;
 const ROUNDS_WHILE_RUNNING: usize = 3;
 /// How deep a directory may be that is removed.
 const LEVELS: usize = 64;
-
-/// What is watched.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The directory, absolute and without links.
-    pub root: PathBuf,
-    /// The user's home.
-    pub home: Option<PathBuf>,
-    /// Paths in the root that the user's tools are led to from elsewhere.
-    pub leads: Vec<Lead>,
-    /// Directories outside to which links may lead.
-    pub toolchains: Vec<PathBuf>,
-    /// Other directories that are watched likewise.
-    pub beside: Vec<PathBuf>,
-    /// How long the start may look; the rest is looked at in the background.
-    pub patience: Duration,
-    /// Whether it is to be noticed cheaply that nothing changed, for more than one look.
-    pub has_bell: bool,
-}
 
 /// What stood at a path, as far as it can be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,13 +113,6 @@ impl Found {
         self.new.extend(listed.unsure);
         self.directories.insert(listed.ahead.path, seen);
     }
-}
-
-/// A directory, as it was when it was last listed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
-    pub(crate) stamp: Stamp,
-    pub(crate) is_young: bool,
 }
 
 impl Seen {

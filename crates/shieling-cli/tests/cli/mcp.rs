@@ -66,6 +66,11 @@ impl Server {
         message
     }
 
+    /// Its number.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Calls a tool and does not wait for the answer.
     pub(crate) fn begin(&mut self, name: &str, arguments: &Value) -> u64 {
         let id = self.next;

@@ -174,6 +174,11 @@ impl Jail {
         &self.counts
     }
 
+    /// The number of the process that is gone once all are.
+    pub(crate) fn monitor(&self) -> i32 {
+        self.ready.monitor
+    }
+
     /// Whether it can still start commands.
     pub fn is_alive(&self) -> bool {
         if self.last.load(Ordering::Acquire) {

@@ -304,6 +304,7 @@ impl Sandbox {
             }
             first => first,
         };
+        let has_begun = matches!(first, Some(First::Sent(..)));
         let jail = Arc::new(ordered.ready().await?);
         self.outside.attach(&jail)?;
         let slow = !hidden.is_empty() || stage.is_some() || guard.as_ref().is_some_and(Guard::is_large);
@@ -320,7 +321,7 @@ impl Sandbox {
             let its = Arc::downgrade(&jail);
             if let Some(watched) = &mut *watch(&latest) {
                 let is_idle = move || its.upgrade().is_none_or(|jail| jail.is_idle());
-                watched.look_beside(&latest, &self.runs, is_idle)?;
+                watched.look_beside(&latest, &self.runs, (jail.monitor(), has_begun), is_idle)?;
             }
             Arc::clone(&latest)
         };
@@ -645,12 +646,10 @@ impl Running {
         at_end.with_ender(ender)
     }
 
-    /// Takes what changed since the last look for the user's, if besides so many commands, which have not begun yet,
-    /// nothing runs.
-    fn accept(&self, own: usize) {
-        if let Some(watched) = &mut *watch(&self.watching)
-            && self.runs.count() <= own
-        {
+    /// Takes what changed since the last look for the user's, if nothing runs: a command that has not begun does not count,
+    /// nor one whose end was told and that has left nothing.
+    fn accept(&self) {
+        if let Some(watched) = &mut *watch(&self.watching) {
             apart(|| watched.accept(|| self.jail.is_idle()));
         }
     }
@@ -691,6 +690,9 @@ impl Drop for Running {
         }
         let is_over = self.jail.close_blocking(ENDING);
         self.end(is_over);
+        if !is_over && let Some(watched) = &mut *watch(&self.watching) {
+            watched.leave();
+        }
     }
 }
 
@@ -809,7 +811,7 @@ impl Environment for Sandbox {
     fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
         Box::pin(async move {
             let runs = Runs::one_of(&self.runs);
-            let running = self.ready_besides(1).await?;
+            let running = self.ready().await?;
             running.begins(next.request().text());
             Ok(Some(running.sweeper(runs)))
         })
@@ -1013,13 +1015,8 @@ impl Environment for Sandbox {
 impl Sandbox {
     /// A running jail, in which all is hidden and protected that is to be, as things stand now.
     async fn ready(&self) -> Result<Arc<Running>, SpawnError> {
-        self.ready_besides(0).await
-    }
-
-    /// As [`Self::ready`], for so many commands that count as running already.
-    async fn ready_besides(&self, own: usize) -> Result<Arc<Running>, SpawnError> {
         let running = self.jail().await.map_err(environment)?;
-        running.accept(own);
+        running.accept();
         self.look(running).await
     }
 
@@ -1029,7 +1026,7 @@ impl Sandbox {
             // It was looked at before.
             (running, Some(sent @ First::Sent(..))) => Ok((running, sent)),
             (running, Some(waits)) => {
-                running.accept(1);
+                running.accept();
                 Ok((self.look(running).await?, waits))
             }
             (_, None) => unreachable!("what is given is given back"),

@@ -12,19 +12,19 @@
 
 mod beside;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{BuildHasher as _, RandomState};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shieling_changes::{ChangeSet, ChangesError, Limits, Put, Store};
-use shieling_jail::plan::Entry;
-use shieling_watch::{Content, Plan, Taken, Watch, When};
+use shieling_jail::plan;
+use shieling_settle::{Beginning, Entry, Keeper, Log};
+use shieling_watch::{Plan, Taken, Watch, When};
 
 use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
-use crate::process::Ender;
+use crate::process::{Ender, Settler};
 use beside::{Beside, Next};
 use shieling_shell::quoted_name;
 
@@ -34,10 +34,6 @@ const PATIENCE: Duration = Duration::from_micros(700);
 
 /// How much is told at once.
 const TOLD: usize = 200;
-
-/// How many bytes, and how many files, one sandbox keeps of what it takes back. What is beyond is taken back, and told.
-const KEPT_BYTES: usize = 256 << 20;
-const KEPT_FILES: usize = 10_000;
 
 /// The time at which a command is ended that makes something again and again, and at which several are of which one
 /// does.
@@ -64,7 +60,10 @@ const HALF_WRITTEN: Duration = Duration::from_millis(25);
 pub(super) struct Watched {
     workspace: PathBuf,
     trees: Vec<(PathBuf, Watch)>,
-    store: Kept,
+    store: Keeper,
+    /// What is told to the process that goes on if this one is killed, and the way to tell it that all is settled.
+    log: Option<Log>,
+    settler: Option<Settler>,
     is_once: bool,
     /// Whether something that a command left may have run since.
     has_left: bool,
@@ -72,6 +71,8 @@ pub(super) struct Watched {
     has_passed: bool,
     /// How many commands have begun whose end was not told.
     open: usize,
+    /// Whether one of them was ordered with the jail, and is yet to be named.
+    has_unnamed: bool,
     /// Whether nothing can have changed since the last look.
     is_settled: bool,
     /// Judges while commands run.
@@ -93,17 +94,6 @@ pub(super) struct Watched {
 struct Again {
     times: u32,
     suspects: BTreeSet<u64>,
-}
-
-/// Where it is kept.
-#[derive(Debug)]
-struct Kept {
-    directory: PathBuf,
-    command: String,
-    hasher: RandomState,
-    /// What was kept before, by its content, so that what is made again and again is kept once.
-    known: HashMap<(PathBuf, u64), String>,
-    bytes: usize,
 }
 
 /// The commands that run, by a number each, with the way to end them.
@@ -176,12 +166,12 @@ impl Watched {
     ///
     /// # Errors
     /// [`ViewError::NotHeld`].
-    pub(super) fn start(restrictions: &Restrictions, view: &[Entry]) -> Result<Option<Self>, ViewError> {
+    pub(super) fn start(restrictions: &Restrictions, view: &[plan::Entry]) -> Result<Option<Self>, ViewError> {
         let Some(directory) = restrictions.held_back.clone().filter(|_| restrictions.is_watched()) else {
             return Ok(None);
         };
         let toolchains = view.iter().filter_map(|entry| match entry {
-            Entry::Bind {
+            plan::Entry::Bind {
                 target,
                 writable: false,
                 ..
@@ -219,17 +209,14 @@ impl Watched {
         Ok(Some(Self {
             workspace: restrictions.workspace.clone(),
             trees,
-            store: Kept {
-                directory,
-                command: String::new(),
-                hasher: RandomState::new(),
-                known: HashMap::new(),
-                bytes: 0,
-            },
+            store: Keeper::new(directory),
+            log: None,
+            settler: None,
             is_once: restrictions.once,
             has_left: false,
             has_passed: false,
             open: 0,
+            has_unnamed: false,
             is_settled: false,
             beside: None,
             id: None,
@@ -247,8 +234,9 @@ impl Watched {
         self
     }
 
-    /// Begins to judge while commands run: `shared` is where this is, and so many commands run. `is_idle` is whether nothing
-    /// runs but shells that wait.
+    /// Begins to judge while commands run: `shared` is where this is, and so many commands run. `monitor` is the
+    /// process that ends once nothing of the sandbox runs, `has_begun` whether a command was ordered with it, and `is_idle`
+    /// whether nothing runs but shells that wait.
     ///
     /// # Errors
     /// If there are no more threads or descriptors.
@@ -256,6 +244,7 @@ impl Watched {
         &mut self,
         shared: &Arc<Mutex<Option<Self>>>,
         runs: &Arc<AllRuns>,
+        (monitor, has_begun): (i32, bool),
         is_idle: impl Fn() -> bool + Send + 'static,
     ) -> Result<(), ViewError> {
         let bells = self.trees.iter().filter_map(|(_, watch)| watch.bell()).collect();
@@ -266,11 +255,31 @@ impl Watched {
             let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
             Some(watched.as_mut()?.judge_beside(runs.count(), &is_idle))
         };
-        let beside = Beside::start(bells, judge).map_err(|source| ViewError::NotHeld {
+        let not_held = |source: io::Error| ViewError::NotHeld {
             path: self.workspace.clone(),
             source,
-        })?;
+        };
+        let mut log = Log::new().map_err(|errno| not_held(errno.into()))?;
+        let mut told = vec![
+            Entry::Beginning(Beginning {
+                host: i32::try_from(std::process::id()).unwrap_or_default(),
+                monitor,
+                store: self.store.directory().to_path_buf(),
+            }),
+            Entry::Settled(!has_begun),
+        ];
+        for ((_, watch), number) in self.trees.iter().zip(0..) {
+            told.push(Entry::Root(number, watch.beginning()));
+        }
+        log.write(&told, false).map_err(|errno| not_held(errno.into()))?;
+        let (settler, start) = Settler::new(&log).map_err(not_held)?;
+        // Where it cannot be started, what is left after a kill stays: the jail's program could not be started either.
+        let first = move || start.start().ok();
+        let beside = Beside::start(bells, first, judge).map_err(not_held)?;
         self.beside = Some(beside);
+        (self.settler, self.log) = (Some(settler), Some(log));
+        (self.open, self.has_unnamed) = (usize::from(has_begun), has_begun);
+        self.hand_over();
         Ok(())
     }
 
@@ -300,15 +309,19 @@ impl Watched {
 
     /// Says that a command begins.
     pub(super) fn begins(&mut self, text: &str) {
-        self.open += 1;
+        if !std::mem::take(&mut self.has_unnamed) {
+            self.open += 1;
+        }
         self.has_passed = false;
+        self.store.name(text);
+        self.tell(&[Entry::Command(text.to_owned())]);
         self.settled(false);
-        text.clone_into(&mut self.store.command);
     }
 
     /// Says whether nothing of the sandbox can change anything.
     fn settled(&mut self, is_settled: bool) {
         self.is_settled = is_settled;
+        self.tell(&[Entry::Settled(is_settled)]);
         if let Some(beside) = &self.beside {
             beside.arm(!is_settled);
         }
@@ -328,6 +341,7 @@ impl Watched {
         if is_idle() {
             first.accept();
             changed.for_each(Watch::accept);
+            self.hand_over();
         }
     }
 
@@ -357,28 +371,17 @@ impl Watched {
             let Some((root, watch)) = self.trees.get_mut(number) else {
                 break;
             };
-            let mut set = None;
-            let store = &mut self.store;
-            let mut ids: HashMap<PathBuf, String> = HashMap::new();
-            let taken = watch.settle(when, thoroughly, &mut |path, content| {
-                let Some(id) = store.keep(&mut set, root, path, content) else {
-                    return false;
-                };
-                ids.insert(path.to_path_buf(), id);
-                true
-            });
+            let kept = self.store.settle(root, |keep| watch.settle(when, thoroughly, keep));
             let is_cut = watch.is_cut() && !std::mem::replace(&mut self.told_cut, true);
-            if let Some((set, count)) = &mut set
-                && set.wait(*count).is_ok()
-            {
-                self.id.get_or_insert_with(|| set.id().to_owned());
+            if let Some(set) = kept.set {
+                self.id.get_or_insert(set);
             }
             let root = root.clone();
             if is_cut {
                 self.told.push(too_much(&root));
             }
-            for one in taken {
-                let id = ids.get(&one.path);
+            for one in kept.taken {
+                let id = kept.ids.get(&one.path);
                 if when != When::Idle {
                     self.strike(&root.join(&one.path));
                 }
@@ -389,6 +392,40 @@ impl Watched {
                 }
             }
         }
+        // The one command is over, and all is settled.
+        if !self.is_once || when == When::Running {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what became known, to whoever goes on if this process is killed.
+    fn hand_over(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let anew = log.is_large();
+        let mut entries = Vec::new();
+        if anew {
+            entries.push(Entry::Command(self.store.command().to_owned()));
+            entries.push(Entry::Settled(self.is_settled));
+        }
+        for ((_, watch), number) in self.trees.iter_mut().zip(0..) {
+            if anew {
+                watch.hand_over_again();
+            }
+            let (part, is_whole) = watch.hand_over();
+            if is_whole || !part.is_empty() {
+                entries.push(Entry::Tree(number, part, is_whole));
+            }
+        }
+        if !entries.is_empty() && log.write(&entries, anew).is_err() {
+            // No more memory: all of it the next time.
+            self.trees.iter_mut().for_each(|(_, watch)| watch.hand_over_again());
+        }
+    }
+
+    fn tell(&mut self, entries: &[Entry]) {
+        if let Some(log) = &mut self.log {
+            let _ = log.write(entries, false);
+        }
     }
 
     /// The sandbox has ended: what changes from now on is the user's.
@@ -396,8 +433,17 @@ impl Watched {
         if !(self.is_once && self.is_settled) {
             self.settle(0);
         }
+        self.settler = None;
         self.beside = None;
         self.trees.clear();
+    }
+
+    /// Leaves it to the process that goes on after a kill to judge once more when the sandbox has ended, whose end nobody has
+    /// seen.
+    pub(super) fn leave(&mut self) {
+        if let Some(settler) = self.settler.take() {
+            settler.leave();
+        }
     }
 
     /// What was taken back since this was last asked, and the first set in which it is kept.
@@ -473,62 +519,6 @@ impl Watched {
             path,
             instead,
         }
-    }
-}
-
-impl Kept {
-    /// Keeps something in a set, which is made for the first.
-    fn keep(
-        &mut self,
-        set: &mut Option<(ChangeSet, u64)>,
-        root: &Path,
-        path: &Path,
-        content: &Content,
-    ) -> Option<String> {
-        let hash = self.hasher.hash_one(match content {
-            Content::File(content, mode) => (content.as_slice(), *mode),
-            Content::Link(target) => (target.as_os_str().as_encoded_bytes(), u32::MAX),
-        });
-        let key = (root.join(path), hash);
-        if let Some(id) = self.known.get(&key) {
-            return Some(id.clone());
-        }
-        let length = match content {
-            Content::File(content, _) => content.len(),
-            Content::Link(target) => target.as_os_str().len(),
-        };
-        if self.known.len() >= KEPT_FILES || self.bytes + length > KEPT_BYTES {
-            return None;
-        }
-        let id = self.put(set, root, path, content).ok()?;
-        self.bytes += length;
-        self.known.insert(key, id.clone());
-        Some(id)
-    }
-
-    fn put(
-        &self,
-        set: &mut Option<(ChangeSet, u64)>,
-        root: &Path,
-        path: &Path,
-        content: &Content,
-    ) -> Result<String, ChangesError> {
-        let (set, count) = match set {
-            Some(set) => set,
-            None => {
-                let store = Store::open(&self.directory, Limits::default())?;
-                set.insert((store.hold(root, &self.command)?, 0))
-            }
-        };
-        set.put(
-            path,
-            match content {
-                Content::File(content, mode) => Put::File { content, mode: *mode },
-                Content::Link(target) => Put::Link(target),
-            },
-        )?;
-        *count += 1;
-        Ok(set.id().to_owned())
     }
 }
 

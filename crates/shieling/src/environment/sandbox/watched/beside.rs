@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
+/// What ends sooner than this costs nothing but a thread.
+const SOON: Duration = Duration::from_millis(5);
 /// How long changes stand still before they are judged: ordinary programs write a file in one go and give it its name.
 const STILL: Duration = Duration::from_millis(3);
 /// How long it is waited for that.
@@ -56,17 +58,26 @@ struct Shared {
 }
 
 impl Beside {
-    /// Starts it. `judge` judges, and says what is to be waited for; `None` if there is nothing any more to be judged.
-    pub(super) fn start(bells: Vec<Bell>, judge: impl FnMut() -> Option<Next> + Send + 'static) -> io::Result<Self> {
+    /// Starts it. `first` is done first, unless this is dropped within 5 ms, and what that gives is dropped at its end. `judge` judges, and says what is to be waited for; `None` if there is nothing any more to be judged.
+    pub(super) fn start<T>(
+        bells: Vec<Bell>,
+        first: impl FnOnce() -> T + Send + 'static,
+        judge: impl FnMut() -> Option<Next> + Send + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             wake: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             is_armed: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         });
         let its = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("watch".to_owned())
-            .spawn(move || its.run(&bells, judge))?;
+        std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
+            if its.is_over_within(SOON) {
+                return;
+            }
+            let until_the_end = first();
+            its.run(&bells, judge);
+            drop(until_the_end);
+        })?;
         Ok(Self(shared))
     }
 
@@ -157,6 +168,18 @@ impl Shared {
             if !rest.is_zero() {
                 self.wait(&[], Some(rest));
             }
+        }
+    }
+
+    /// Whether it is over by then.
+    fn is_over_within(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.is_over.load(Ordering::Acquire) || left.is_zero() {
+                return self.is_over.load(Ordering::Acquire);
+            }
+            self.wait(&[], Some(left));
         }
     }
 
