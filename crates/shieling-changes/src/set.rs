@@ -77,6 +77,11 @@ impl Choice {
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| path.starts_with(only))
     }
+
+    /// Whether something that is chosen lies below a path that is not.
+    pub(crate) fn is_below(&self, path: &Path) -> bool {
+        !self.has(path) && self.only.iter().any(|only| only.starts_with(path))
+    }
 }
 
 /// A path that is held back.

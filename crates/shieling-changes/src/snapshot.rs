@@ -67,6 +67,12 @@ impl<'s> Snapshot<'s> {
             if shadows.is_some_and(|shadows| shadows.is_others(change)) {
                 return Ok(Descent::Enter);
             }
+            if self.choice.is_below(path) && change.old.as_ref().is_some_and(|old| !old.is_directory()) {
+                // It would be replaced by a directory unasked.
+                let because = "what is chosen lies in it, and in the workspace it is no directory";
+                self.judged.note_conflict(path, because.to_owned());
+                return Ok(Descent::Enter);
+            }
             if !self.choice.has(path) || self.is_held(path) {
                 return Ok(Descent::Enter);
             }

@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-use crate::quote::quote;
 use crate::words::Failure;
+use shieling::policy::quoted;
 
 /// The option that asks for this.
 const ASKS: &str = "--print-config";
@@ -85,7 +85,7 @@ impl Client {
         let strings = || words.iter().map(|word| string(word)).collect::<Vec<_>>().join(", ");
         match self.form {
             Form::Command => {
-                let words: Vec<_> = words.iter().map(|word| quote(word)).collect();
+                let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
                 format!("claude mcp add shieling -- shieling {}\n", words.join(" "))
             }
             Form::Json(servers, more) => format!(

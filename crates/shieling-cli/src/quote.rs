@@ -3,47 +3,14 @@
 
 use std::borrow::Cow;
 
+use shieling::policy::quoted;
+
 /// The words joined by blanks. A single argument is shell text already and stays as it is.
 pub(crate) fn command_text(arguments: &[String]) -> Cow<'_, str> {
     match arguments {
         [text] => Cow::Borrowed(text),
-        words => Cow::Owned(words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")),
+        words => Cow::Owned(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
     }
-}
-
-// Not `shlex`: it writes `time` and `%1` bare, which a shell reads as its grammar and as a job.
-/// One word. Bare where no shell sees anything but the word itself, otherwise in single quotes, in
-/// which a shell reads nothing but the closing quote.
-pub(crate) fn quote(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '+' | '@' | '%');
-    if !word.is_empty() && word.chars().all(plain) && !is_reserved(word) {
-        return Cow::Borrowed(word);
-    }
-    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-}
-
-/// Words that a shell takes for its grammar, or for job control, where a command stands.
-fn is_reserved(word: &str) -> bool {
-    matches!(
-        word,
-        "case"
-            | "coproc"
-            | "do"
-            | "done"
-            | "elif"
-            | "else"
-            | "esac"
-            | "fi"
-            | "for"
-            | "function"
-            | "if"
-            | "in"
-            | "select"
-            | "then"
-            | "time"
-            | "until"
-            | "while"
-    ) || word.starts_with('%')
 }
 
 #[cfg(test)]

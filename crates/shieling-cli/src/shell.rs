@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal as _};
 
 use crate::options::{Isolation, Shell};
 use crate::plan::{Plan, Purpose};
-use crate::quote;
 use crate::run::{self, Library, Ran};
 use crate::setup;
 use crate::words::{self, Failure};
@@ -47,7 +46,7 @@ fn text(plan: &Plan) -> Result<String, Failure> {
     let program = shell.to_string_lossy();
     Ok(format!(
         "PS1={} exec {} --noprofile --norc -i",
-        quote::quote(&prompt),
-        quote::quote(&program)
+        shieling::policy::quoted(&prompt),
+        shieling::policy::quoted(&program)
     ))
 }

@@ -25,6 +25,7 @@
 
 mod carried;
 pub mod program;
+mod quote;
 mod read;
 mod reader;
 mod reading;
@@ -35,6 +36,7 @@ mod variables;
 mod word;
 
 pub use carried::Left;
+pub use quote::{quoted, quoted_name};
 pub use read::{read, read_after};
 pub use reader::is_shell;
 pub use reading::{

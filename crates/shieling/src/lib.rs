@@ -73,6 +73,7 @@
 //! them in.
 
 mod shieling;
+mod path_text;
 pub mod units;
 pub mod request;
 pub mod enforcement;

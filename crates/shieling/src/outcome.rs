@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::path_text;
 use crate::policy::{Decision, Reason};
 
 /// How a command ended, or that it still runs.
@@ -62,14 +63,18 @@ impl Status {
 #[non_exhaustive]
 pub struct WritablePaths {
     /// Files and directories of the host, absolute. Changes to them last.
+    #[serde(serialize_with = "path_text::list")]
     pub lasting: Vec<PathBuf>,
     /// Directories of the environment, absolute. Their contents are removed with it.
+    #[serde(serialize_with = "path_text::list")]
     pub private: Vec<PathBuf>,
     /// Those of them that are the user's caches: readable, and written privately or not at all.
+    #[serde(serialize_with = "path_text::list")]
     pub caches: Vec<PathBuf>,
     /// Whether caches are read-only.
     pub caches_are_readonly: bool,
     /// The home directory, and the directory of the host that it is stored in, if it lasts.
+    #[serde(serialize_with = "path_text::some_pair")]
     pub kept_home: Option<(PathBuf, PathBuf)>,
     /// Remarks about the paths, one sentence each.
     pub notes: Vec<String>,
@@ -212,7 +217,7 @@ pub struct ChangeTotals {
 #[non_exhaustive]
 pub struct Conflict {
     /// The path, relative to the workspace.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// What both sides did.
     pub because: String,
@@ -235,13 +240,13 @@ pub struct Changes {
     pub state: ChangeState,
     /// The paths that were added, relative to the workspace, at most [`PATHS_TOLD`]; `None` if unknown, as in the
     /// mode `direct`.
-    #[serde(serialize_with = "lossy_list")]
+    #[serde(serialize_with = "path_text::some_list")]
     pub added: Option<Vec<PathBuf>>,
     /// The paths that were modified, in the same form.
-    #[serde(serialize_with = "lossy_list")]
+    #[serde(serialize_with = "path_text::some_list")]
     pub modified: Option<Vec<PathBuf>>,
     /// The paths that were deleted, in the same form.
-    #[serde(serialize_with = "lossy_list")]
+    #[serde(serialize_with = "path_text::some_list")]
     pub deleted: Option<Vec<PathBuf>>,
     /// The exact numbers, if they are known.
     pub totals: Option<ChangeTotals>,
@@ -268,23 +273,11 @@ impl Changes {
     }
 }
 
-/// Writes a path as text; invalid UTF-8 is replaced.
-fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
-}
-
-/// Writes paths as text; invalid UTF-8 is replaced.
-fn lossy_list<S: Serializer>(paths: &Option<Vec<PathBuf>>, serializer: S) -> Result<S::Ok, S::Error> {
-    match paths {
-        Some(paths) => serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy())),
-        None => serializer.serialize_none(),
-    }
-}
-
 /// Something that a command created where the user's own tools would run code from it, and that was moved elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBack {
     /// Its path, relative to the workspace if it is inside.
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// Why it was held back.
     pub because: String,
@@ -331,6 +324,7 @@ pub struct Hint {
     /// The subject.
     pub kind: HintKind,
     /// The path that could not be changed, if there is one; relative to the workspace if it is inside.
+    #[serde(serialize_with = "path_text::some")]
     pub path: Option<PathBuf>,
     /// The explanation.
     pub because: String,
@@ -453,6 +447,7 @@ pub struct Outcome {
     /// The time that it ran, in milliseconds of the monotonic clock.
     pub duration_ms: f64,
     /// The working directory of the session after the command.
+    #[serde(serialize_with = "path_text::one")]
     pub cwd: PathBuf,
     /// The name of the environment.
     pub environment: String,

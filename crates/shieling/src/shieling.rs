@@ -9,6 +9,7 @@ mod files;
 mod hidden;
 mod in_parts;
 mod jobs;
+mod journey;
 mod kernel;
 mod left;
 mod lookup;
@@ -19,6 +20,7 @@ mod recorded;
 mod recordings;
 mod refusal;
 mod reviewing;
+mod run;
 mod sessions;
 mod started;
 mod environment_facts;
@@ -31,28 +33,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::approval::{ApprovalContext, Approvals, Approved, Approver, Mode, NoApprover, Refused};
+use crate::approval::{Approvals, Approver, Mode, NoApprover};
 use crate::audit::Sink;
 use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
 use crate::files::ContentCache;
-use crate::outcome::{Denial, Outcome, Status};
-use crate::output::{SpillTo, Stream, Tee};
+use crate::output::SpillTo;
 use crate::policy::{Decision, Left, Policy, Text, Verdict};
-use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{RateLimit, RateLimiter};
 use crate::request::{Command, Digest, Request};
-use crate::session::{Human, Jobs, NoHuman, RecordingSettings, SessionName, Sessions};
+use crate::session::{Human, Jobs, NoHuman, RecordingSettings, Sessions};
 use crate::units::{ByteCount, Clock, SystemClock};
 
-use entry::{Entry, blank};
+use entry::Entry;
 pub use environment_facts::EnvironmentFacts;
 pub use kernel::enforcement_of;
 use left::LeftBehind;
 pub use sessions::SessionHandle;
-
-/// The longest time that a command may take to start. A sandbox looks for hidden files in a large workspace first.
-const STARTING: Duration = Duration::from_secs(120);
 
 /// One environment with its policy, its approvals, its limits and its log. Shared by reference.
 ///
@@ -143,155 +140,6 @@ impl Shieling {
             own: Vec::new(),
             #[cfg(feature = "gateway")]
             network: crate::network::NetworkAccess::default(),
-        }
-    }
-
-    /// Runs a command to its end: judges it, records it, asks for approval if required, starts it, and records its outcome.
-    /// Its standard input is empty.
-    ///
-    /// Output goes to `tee` as it arrives. A refusal is an outcome with a `denial`. The status `failed` with an `error`
-    /// means that Shieling itself failed; nothing was started then.
-    ///
-    /// # Cancel safety
-    /// Dropping the future kills every process of the command. The record then says that its end was not observed.
-    ///
-    /// # Panics
-    /// Outside a tokio runtime with I/O and timers.
-    pub async fn run(&self, command: Command, tee: Option<&mut dyn Tee>) -> Outcome {
-        self.run_with(command, || Ok(Streams::Output), tee).await
-    }
-
-    /// Runs a command as [`run`](Self::run) does, with standard streams that the caller provides.
-    ///
-    /// `streams` is called once, after the command was approved and before it starts, so that a terminal is taken over
-    /// only for a command that will run. If it fails, nothing is started, and its error is the outcome's. Input from a
-    /// given stream is neither judged nor recorded. A shell or an interpreter that reads its program from there requires
-    /// approval wherever the environment does not enforce the policy. [`Streams::Input`] is an end of file here; use
-    /// [`start`](Self::start) for an interactive program.
-    ///
-    /// # Cancel safety
-    /// As [`run`](Self::run).
-    ///
-    /// # Panics
-    /// As [`run`](Self::run).
-    pub async fn run_with(
-        &self,
-        command: Command,
-        streams: impl FnOnce() -> std::io::Result<Streams> + Send,
-        tee: Option<&mut dyn Tee>,
-    ) -> Outcome {
-        let command = self.prepared(command);
-        let mut entry = self.entry(&command);
-        let here = &self.environment;
-        let unrecorded = |status| blank(&command, here.name(), here.confinement(), status);
-        let recorder = match self.own_recorder(None, &command) {
-            Ok(recorder) => recorder,
-            Err(error) => return refuse(&mut entry, unrecorded(Status::Denied), refusal::unrecorded(&error)),
-        };
-        let recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
-        let approved = match self.admit(&command, &mut entry, None).await {
-            Ok(approved) => approved,
-            Err(refused) => {
-                recorded::refused(recorder.as_ref(), &refused);
-                // What bash says of a text that it cannot read.
-                if let Some(tee) = tee.filter(|_| !refused.stderr.is_empty()) {
-                    tee.bytes(Stream::Stderr, refused.stderr.as_bytes());
-                }
-                return Outcome { recording, ..*refused };
-            }
-        };
-        recorded::approved(recorder.as_ref(), approved.basis());
-        let blank = |status| Outcome {
-            recording: recording.clone(),
-            ..unrecorded(status)
-        };
-
-        let streams = match streams() {
-            Ok(streams) => streams,
-            Err(error) => return failed(&mut entry, blank(Status::Failed), &error),
-        };
-        let before = here.strikes();
-        let starting = self.environment.spawn(approved, streams);
-        let mut process = match started(&mut entry, starting, blank).await {
-            Ok(process) => process,
-            Err(outcome) => return *outcome,
-        };
-        drop(process.take_input());
-        let mut limits = Limits::of(&command);
-        limits.output = self.output_limit;
-        let mut outcome = match recorder {
-            None => run_to_end(process, &limits, self.spill.as_ref(), tee)
-                .await
-                .into_outcome(blank(Status::Exited)),
-            Some(recorder) => {
-                let mut tee = recorded::Recorded {
-                    recorder: recorder.clone(),
-                    tee,
-                };
-                let finished = run_to_end(process, &limits, self.spill.as_ref(), Some(&mut tee)).await;
-                let mut outcome = finished.into_outcome(blank(Status::Exited));
-                recorded::ended(&recorder, &mut outcome);
-                outcome
-            }
-        };
-        file_size::tell(&**here, &mut outcome, &before, command.file_size());
-        entry.close(&mut outcome);
-        self.review(&mut outcome).await;
-        outcome
-    }
-
-    /// Admits a command: applies the rate limit, judges it, records the intent and asks for approval. Returns the
-    /// approval, or the outcome of the refusal.
-    async fn admit(
-        &self,
-        command: &Command,
-        entry: &mut Entry,
-        session: Option<&SessionName>,
-    ) -> Result<Approved<Command>, Box<Outcome>> {
-        let here = &self.environment;
-        let blank = |status| blank(command, here.name(), here.confinement(), status);
-        let no = |outcome| Err(Box::new(outcome));
-
-        if self.closed.load(Ordering::Acquire) {
-            return no(refuse(entry, blank(Status::Denied), refusal::closed()));
-        }
-        if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
-            return no(refuse(entry, blank(Status::RateLimited), refusal::too_soon(too_soon)));
-        }
-
-        let (verdict, by_environment) = self.judge_here(command, self.left.in_session(session));
-        let refused = |refused| refusal::unapproved(&refused, &verdict, command, by_environment);
-        if verdict.decision == Decision::Deny {
-            entry.judged(&verdict);
-            return no(refuse(entry, blank(Status::Denied), refused(Refused::Denied)));
-        }
-
-        if let Err(error) = entry.intent(&verdict) {
-            return no(failed(entry, blank(Status::Failed), &error));
-        }
-
-        let unread =
-            verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
-        // A text that bash cannot read either gets bash's own error message. Nothing of it runs.
-        if unread && let Some(misread) = here.misread(command).await {
-            return no(self::misread(entry, blank(Status::Exited), misread));
-        }
-
-        let session = session.map(ToString::to_string);
-        let case = ApprovalContext {
-            verdict: &verdict,
-            policy: self.policy_digest,
-            environment: here.name(),
-            session: session.as_deref(),
-        };
-        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace, &self.place());
-        let approved = match self.approvals.approve(command.clone(), &case, files).await {
-            Ok(approved) => approved,
-            Err(no_yes) => return no(refuse(entry, blank(Status::Denied), refused(no_yes))),
-        };
-        match entry.approved(&approved) {
-            Ok(()) => Ok(approved),
-            Err(error) => no(failed(entry, blank(Status::Failed), &error)),
         }
     }
 
@@ -399,92 +247,8 @@ impl Shieling {
     }
 }
 
-/// The id of the rule for texts that the policy cannot read.
-const UNREADABLE: &str = "unreadable";
-
 /// The id of the rule of reasons about hidden paths.
 const HIDDEN_RULE: &str = "ignore";
-
-/// Records a refusal and returns its outcome.
-fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial)) -> Outcome {
-    let recorded = entry.refused(&denial);
-    Outcome {
-        status,
-        error: recorded
-            .err()
-            .map(|error| format!("the refusal could not be recorded: {error}")),
-        denial: Some(denial),
-        ..blank
-    }
-}
-
-/// Records and returns the outcome of a text that bash cannot read, as `bash -c` reports it. Nothing of it ran.
-fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
-    let outcome = Outcome {
-        exit_code: Some(code),
-        stderr_bytes: said.len() as u64,
-        stderr: said,
-        ..blank
-    };
-    match entry.ended(&outcome) {
-        Ok(()) => outcome,
-        Err(error) => {
-            let blank = Outcome {
-                status: Status::Failed,
-                exit_code: None,
-                ..outcome
-            };
-            failed(entry, blank, &error)
-        }
-    }
-}
-
-/// Waits for a start, within its own time limit. Returns what was started, or the recorded outcome of the failure. The
-/// running time counts from the start.
-async fn started<T>(
-    entry: &mut Entry,
-    starting: impl Future<Output = Result<T, SpawnError>>,
-    blank: impl FnOnce(Status) -> Outcome,
-) -> Result<T, Box<Outcome>> {
-    entry.starting();
-    match tokio::time::timeout(STARTING, starting).await {
-        Ok(Ok(begun)) => Ok(begun),
-        Ok(Err(error)) => {
-            let status = match error {
-                SpawnError::Lost { .. } => Status::Lost,
-                _ => Status::Failed,
-            };
-            Err(Box::new(failed(entry, blank(status), &error)))
-        }
-        Err(_) => {
-            let why = format!("it did not start within {} s", STARTING.as_secs());
-            let why = std::io::Error::other(why);
-            Err(Box::new(failed(entry, blank(Status::Failed), &why)))
-        }
-    }
-}
-
-/// Returns the outcome of an error of Shieling itself, and records it if the log still accepts records.
-fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 'static)) -> Outcome {
-    let outcome = Outcome {
-        error: Some(told(error)),
-        ..blank
-    };
-    // If the log is what failed, the outcome says so already.
-    let _ = entry.ended(&outcome);
-    outcome
-}
-
-/// Formats an error with its causes.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        text = format!("{text}: {deeper}");
-        cause = deeper.source();
-    }
-    text
-}
 
 /// Builds a [`Shieling`]. Defaults: no approver, no rate limit, no log, no stored outputs, no recordings.
 #[must_use]

@@ -117,3 +117,23 @@ fn what_waits_is_compared_with_what_was_there_when_it_began_to_wait() {
     assert!(place.commit(&mut set).id.is_some());
     assert_eq!(fs::read(place.workspace.join("a")).unwrap(), b"2\n");
 }
+
+#[test]
+fn what_the_user_put_in_the_place_of_a_directory_is_not_replaced_for_what_is_chosen_below_it() {
+    for theirs in ["rmdir d; echo important > d", "rmdir d; ln -s e d"] {
+        let place = Place::new("mkdir d e");
+        let mut set = place.stage("mkdir -p d/f; echo x > d/f/y; echo x > d/x");
+        sh(&place.workspace, theirs);
+        let before = place.tree();
+        for only in ["d/x", "d/f/y"] {
+            let choice = Choice {
+                only: vec![only.into()],
+                ..Choice::default()
+            };
+            let done = place.commit_with(&mut set, &choice);
+            assert_eq!(done.judged.conflicting, 1, "{theirs}, {only}: {:?}", done.judged);
+            assert_eq!(done.judged.conflicts[0].path, std::path::Path::new("d"));
+            assert_eq!(place.tree(), before, "{theirs}, {only}");
+        }
+    }
+}

@@ -234,3 +234,31 @@ fn a_file_tool_names_what_was_held_back_of_its_own_change() {
         server.end();
     }
 }
+
+#[test]
+fn a_remedy_can_be_pasted_whatever_the_name_is() {
+    let names = ["docs;touch PWNED;#", "$(touch PWNED)", "a b", "it's", "a\u{202e}b"];
+    for name in names {
+        let quoted = name.replace('\'', "'\\''");
+        let command = format!("mkdir '{quoted}' && echo x > '{quoted}/.envrc'");
+        let shieling = Shieling::in_workspace().args(["exec", "--json", &command]);
+        let outcome = shieling.run().outcome();
+        let instead = outcome["changes"]["held_back"][0]["instead"]
+            .as_str()
+            .unwrap_or_default();
+        let remedy = instead
+            .rsplit("with `shieling")
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('`');
+        let words = format!("printf '%s\\n' {remedy}");
+        let output = shieling.in_bash(&words).output().expect("bash runs");
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            output.lines().next_back(),
+            Some(&*format!("{name}/.envrc")),
+            "{instead}"
+        );
+        assert!(!shieling.workspace().join("PWNED").exists(), "{instead}");
+    }
+}

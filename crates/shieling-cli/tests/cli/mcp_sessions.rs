@@ -328,3 +328,43 @@ fn a_silent_program_on_a_terminal_goes_on_as_a_job_before_the_time_of_a_call_is_
     );
     server.end();
 }
+
+#[test]
+fn a_directory_whose_name_is_no_utf_8_costs_no_outcome() {
+    for arguments in [LOCAL, SANDBOX] {
+        let mut server = Server::start(Shieling::in_workspace().args(arguments), json!({}));
+        let (_, there) = server.shell(json!({"command": "mkdir $'b\\xff' && cd $'b\\xff'"}));
+        assert_eq!(
+            (&there["exit_code"], &there["status"]),
+            (&json!(0), &json!("exited")),
+            "{there}"
+        );
+        assert!(
+            there["cwd"].as_str().is_some_and(|cwd| cwd.ends_with("b\u{fffd}")),
+            "{there}"
+        );
+        let (_, next) = server.shell(json!({"command": "pwd | od -An -tx1 | grep -c 'ff 0a$'"}));
+        assert_eq!(next["stdout"], json!("1\n"), "{next}");
+        server.end();
+    }
+}
+
+#[test]
+fn a_session_that_cannot_enter_its_directory_says_where_it_goes_on() {
+    let mut server = Server::start(Shieling::in_workspace().args(SANDBOX), json!({}));
+    let (_, ended) = server.shell(json!({"command": "mkdir -p shut/x; cd shut/x; chmod 000 ..; exit 3"}));
+    assert_eq!(
+        (&ended["exit_code"], &ended["session_restarted"]),
+        (&json!(3), &json!(true)),
+        "{ended}"
+    );
+    let (told, next) = server.shell(json!({"command": "touch ran"}));
+    assert_eq!(next["status"], json!("failed"), "{next}");
+    assert!(
+        told.contains("cannot be entered") && told.contains("the next command starts in"),
+        "{told}"
+    );
+    let (_, home) = server.shell(json!({"command": "chmod 755 shut; ls"}));
+    assert_eq!(home["stdout"], json!("shut\n"), "{home}");
+    server.end();
+}

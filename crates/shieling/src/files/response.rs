@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::request::FileHash;
 use crate::environment::Kind;
+use crate::path_text;
 
 /// Any response about files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,7 +66,7 @@ impl FileResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadResponse {
     /// The file's resolved path, without links.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -126,7 +127,7 @@ pub enum FileContent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WriteResponse {
     /// The file's resolved path.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// Whether the file did not exist before.
     pub created: bool,
@@ -145,7 +146,7 @@ pub struct WriteResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EditResponse {
     /// The file's resolved path.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// The number of occurrences that were replaced.
     pub replacements: u64,
@@ -174,12 +175,12 @@ pub struct PatchResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchedFile {
     /// The file's path; its former path if it was removed.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// `added`, `changed`, `removed` or `moved`.
     pub change: &'static str,
     /// The former path, if the file was moved.
-    #[serde(serialize_with = "as_text_if_any")]
+    #[serde(serialize_with = "path_text::some")]
     pub from: Option<PathBuf>,
     /// The number of lines added.
     pub added: u64,
@@ -193,7 +194,7 @@ pub struct PatchedFile {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListResponse {
     /// The directory's resolved path.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// The entries, sorted by the bytes of their names.
     pub entries: Vec<FileInfo>,
@@ -205,7 +206,7 @@ pub struct ListResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileInfo {
     /// The path; in a directory listing, the name of the entry.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// The type of the file.
     pub kind: Kind,
@@ -216,7 +217,7 @@ pub struct FileInfo {
     /// The time of the last change of the content, in RFC 3339. Empty where `mode` is empty.
     pub modified: String,
     /// The target of a link.
-    #[serde(serialize_with = "as_text_if_any")]
+    #[serde(serialize_with = "path_text::some")]
     pub target: Option<PathBuf>,
     /// Whether this is a link whose target is missing or hidden.
     pub dangling: bool,
@@ -232,10 +233,10 @@ pub struct FileInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GlobResponse {
     /// The resolved path of the directory that was searched.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub root: PathBuf,
     /// The paths that match, relative to `root`.
-    #[serde(serialize_with = "as_texts")]
+    #[serde(serialize_with = "path_text::list")]
     pub paths: Vec<PathBuf>,
     /// The path to continue after, if there are more.
     pub next: Option<String>,
@@ -247,7 +248,7 @@ pub struct GlobResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GrepResponse {
     /// The resolved path of the directory that was searched, or of the parent of a single file.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub root: PathBuf,
     /// Lines in the mode [`GrepMode::Content`](super::GrepMode::Content), otherwise files.
     pub hits: Vec<Hit>,
@@ -265,7 +266,7 @@ pub struct GrepResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
     /// The file, relative to the root of the search.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "path_text::one")]
     pub path: PathBuf,
     /// The number of the line, counted from 1; `None` for a file.
     pub line: Option<u64>,
@@ -276,16 +277,4 @@ pub struct Hit {
     pub matched: bool,
     /// The number of matching lines, in the mode [`GrepMode::Count`](super::GrepMode::Count).
     pub count: Option<u64>,
-}
-
-fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
-}
-
-fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
-}
-
-fn as_texts<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }

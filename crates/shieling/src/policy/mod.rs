@@ -44,7 +44,7 @@ pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
-pub use shieling_shell::Span;
+pub use shieling_shell::{Span, quoted};
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};
 
 use crate::enforcement::Enforced;

@@ -1,16 +1,6 @@
-//! Drives a job to its end: drains its output throughout, keeps its deadline, and ends what it leaves
-//! behind.
+//! Drives a process to its end, by the steps of its [`Lifecycle`]: drains its output throughout, and keeps its deadline.
 //!
-//! ```text
-//!            main ended, others left              quiet, or LINGER over
-//! running ───────────────────────────► lingering ──────────────────────► stopping ─► gone, drained
-//!    │  deadline, output limit                                              ▲           ▲
-//!    ├──────────────────────────────────────────────────────────────────────┘           │
-//!    └──────────────────────────── main ended, nothing left ────────────────────────────┘
-//! ```
-//!
-//! Where somebody else reads the pipes, nothing is drained and nobody lingers until that is wished for:
-//! what is left of the job when its main process has ended may still be waiting for its reader.
+//! Where the caller reads the pipes, nothing is drained until the caller wishes it.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,17 +12,11 @@ use tokio::time::{sleep, sleep_until};
 
 use super::event::{Ended, Event, MainEnd};
 use super::finished::{End, Finished, Limits};
-use super::handle::{Job, STOP_MARGIN};
+use super::handle::Job;
+use super::lifecycle::{Action, Lifecycle};
 use super::streams::{DRAIN, LARGE_PIPE};
-use crate::output::{Capture, Captured, Stream, Tee};
+use crate::output::{Capture, Captured, Spilled, Stream, Tee};
 
-/// After its main process ended, the rest of a job may go on as long as it writes something at
-/// least this often: the last stage of a process substitution, say.
-pub(crate) const QUIET: Duration = Duration::from_millis(20);
-/// But no longer than this.
-pub(crate) const LINGER: Duration = Duration::from_millis(200);
-/// Between SIGTERM and SIGKILL for what was left behind.
-pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
 /// The size of one read.
 pub(crate) const READ: usize = 256 * 1024;
 /// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all
@@ -65,13 +49,6 @@ pub(super) struct CallerControl {
     pub(super) main: watch::Sender<Option<MainEnd>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Running,
-    Lingering { until: Instant },
-    Stopping,
-}
-
 /// One job on its way to its end.
 pub(super) struct Drive<'a, 'b> {
     job: &'a mut Job,
@@ -86,10 +63,7 @@ pub(super) struct Drive<'a, 'b> {
     buffer: Vec<u8>,
     open: [bool; 2],
     large: [bool; 2],
-    phase: Phase,
-    /// Why we ended it, if we did.
-    cause: Option<End>,
-    main_ended: Option<Instant>,
+    life: Lifecycle,
     /// What is known of its end, and since when: nothing if contact was lost.
     last: Option<(Option<Ended>, Instant)>,
 }
@@ -123,9 +97,7 @@ impl<'a, 'b> Drive<'a, 'b> {
             buffer: Vec::new(),
             open: [true, true],
             large: [false, false],
-            phase: Phase::Running,
-            cause: None,
-            main_ended: None,
+            life: Lifecycle::new(limits.grace, limits.output, true),
             last: None,
         }
     }
@@ -163,75 +135,47 @@ impl<'a, 'b> Drive<'a, 'b> {
                 }
             };
             let now = Instant::now();
-            let next = match wake {
+            let action = match wake {
                 Wake::Event(Event::MainEnded(end, _)) => {
-                    self.main_ended = Some(now);
                     if let Some(caller) = &self.caller {
                         caller.main.send_replace(Some(end));
                     }
-                    self.linger(now)
+                    self.life.main_ended(now, self.drains)
                 }
                 Wake::Event(Event::Gone(ended)) => return Some(ended),
                 Wake::Event(Event::Lost) => return None,
-                Wake::Timer => match (self.phase, self.main_ended) {
-                    (Phase::Running, None) => Some(self.end_it(now, End::TimedOut)),
-                    (Phase::Running, Some(_)) | (Phase::Lingering { .. }, _) => Some(self.stop(now, LEFT_BEHIND_GRACE)),
-                    (Phase::Stopping, _) => return None,
-                },
+                Wake::Timer => self.life.timer_expired(now),
                 Wake::Wished(wishes) => self.obey(now, wishes),
                 Wake::Output(stream, true) => {
                     let read = self.read(stream, BURST, Reading::Ready);
-                    let total = self.capture.total();
-                    match self.phase {
-                        Phase::Running if self.limits.output.is_some_and(|limit| total > limit.get()) => {
-                            Some(self.end_it(now, End::OutputLimit))
-                        }
-                        Phase::Lingering { until } if read > 0 => Some(until.min(now + QUIET)),
-                        Phase::Running | Phase::Lingering { .. } | Phase::Stopping => None,
-                    }
+                    self.life.output(now, read, self.capture.total())
                 }
                 Wake::Output(stream, false) => {
                     self.open[stream as usize] = false;
-                    None
+                    Action::Continue
                 }
             };
-            if let Some(next) = next {
-                timer.as_mut().reset(next.into());
+            match action {
+                Action::SetTimer(time) => timer.as_mut().reset(time.into()),
+                Action::Stop { grace, timer: time } => {
+                    self.job.begin_stop(grace);
+                    timer.as_mut().reset(time.into());
+                }
+                Action::GiveUp => return None,
+                // The last two are for leftovers that continue, and for a job that is gone.
+                Action::Continue | Action::Report | Action::CloseOutput => {}
             }
         }
     }
 
-    /// Gives what the main process left behind a little more, if that is over and the output is drained.
-    fn linger(&mut self, now: Instant) -> Option<Instant> {
-        (self.phase == Phase::Running && self.drains && self.main_ended.is_some()).then(|| {
-            self.phase = Phase::Lingering { until: now + LINGER };
-            now + QUIET
-        })
-    }
-
-    fn obey(&mut self, now: Instant, wishes: Wishes) -> Option<Instant> {
+    fn obey(&mut self, now: Instant, wishes: Wishes) -> Action {
         self.drains |= wishes.drained;
-        match (wishes.stop, self.phase) {
-            (Some(stop), Phase::Running) => {
-                self.cause = stop.cause.filter(|_| self.main_ended.is_none());
-                Some(self.stop(now, stop.grace))
-            }
-            (Some(stop), Phase::Lingering { .. }) => Some(self.stop(now, stop.grace)),
-            (Some(_), Phase::Stopping) => None,
-            (None, Phase::Running | Phase::Lingering { .. } | Phase::Stopping) => self.linger(now),
+        match wishes.stop {
+            Some(_) if self.life.is_stopping() => Action::Continue,
+            Some(stop) => self.life.stop(now, stop.cause, stop.grace),
+            None if self.drains => self.life.drained(now),
+            None => Action::Continue,
         }
-    }
-
-    fn end_it(&mut self, now: Instant, cause: End) -> Instant {
-        self.cause = Some(cause);
-        self.stop(now, self.limits.grace)
-    }
-
-    fn stop(&mut self, now: Instant, grace: Duration) -> Instant {
-        self.job.begin_stop(grace);
-        self.phase = Phase::Stopping;
-        let margin = grace.saturating_add(STOP_MARGIN);
-        now.checked_add(margin).unwrap_or(now + STOP_MARGIN)
     }
 
     /// Until it is wished that what is left in the pipes is drained.
@@ -311,37 +255,18 @@ impl<'a, 'b> Drive<'a, 'b> {
     /// How it ended, as far as it is known, with what was drained so far.
     pub(super) fn so_far(&self) -> Finished {
         let [stdout, stderr] = [Stream::Stdout, Stream::Stderr].map(|stream| self.capture.so_far(stream));
-        self.finished(stdout, stderr)
+        self.finished((stdout, stderr, None))
     }
 
     /// How it ended, with what was drained.
     pub(super) fn finish(mut self) -> Finished {
         let capture = std::mem::replace(&mut self.capture, Capture::new(self.limits.keep, None));
-        let (stdout, stderr, spilled) = capture.finish();
-        Finished {
-            spilled,
-            ..self.finished(stdout, stderr)
-        }
+        self.finished(capture.finish())
     }
 
-    fn finished(&self, stdout: Captured, stderr: Captured) -> Finished {
+    fn finished(&self, captured: (Captured, Captured, Option<Spilled>)) -> Finished {
         let (last, now) = self.last.unwrap_or_else(|| (None, Instant::now()));
-        let ended_at = match self.cause {
-            Some(_) => now,
-            None => self.main_ended.unwrap_or(now),
-        };
-        let main = self.job.main();
-        let (ended_processes, survivors) = last.map_or((0, 1), |last| (last.ended, last.survivors));
-        Finished {
-            end: End::of(self.cause, main.map(|(end, _)| end), last.is_none()),
-            stdout,
-            stderr,
-            spilled: None,
-            duration: ended_at.saturating_duration_since(self.started),
-            ended_processes,
-            survivors,
-            usage: main.map(|(_, usage)| usage),
-        }
+        self.life.finished((self.started, now), self.job.main(), last, captured)
     }
 }
 

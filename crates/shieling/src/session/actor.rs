@@ -1,11 +1,5 @@
-//! The task that drives one job: it drains the output throughout, obeys orders, and reports the end once.
-//!
-//! ```text
-//!          main ended, pipes open         quiet, or LINGER over
-//! running ────────────────────► lingering ──┬─ kills leftovers ► stopping ──► draining ──► over
-//!    │ order, output limit                  └─ else ► background         ▲ gone
-//!    └─────────────────────────► stopping                 └─ pipes at their end ──► over
-//! ```
+//! The task that drives one job, by the steps of its [`Lifecycle`]: it drains the output throughout, obeys orders, and
+//! reports the end once.
 //!
 //! A command in a session ends once its main process has: processes that it left in the background keep its pipes,
 //! and their output still belongs to the job.
@@ -25,8 +19,8 @@ use super::progress::Reporter;
 use crate::outcome::{Outcome, Status};
 use crate::output::Stream;
 use crate::process::{
-    BURST, DRAIN, End, Ended, Event, Finished, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, LostError, Parts, QUIET,
-    READ, Reading, STOP_MARGIN, TerminalFilter, read_pipe,
+    Action, BURST, End, Ended, Event, LARGE, LARGE_PIPE, Lifecycle, LostError, Parts, READ, Reading, TerminalFilter,
+    read_pipe,
 };
 use crate::units::ByteCount;
 
@@ -50,15 +44,6 @@ pub(super) enum Order {
     Person(mpsc::Receiver<InputEvent>),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Running,
-    Lingering { until: Instant },
-    Background,
-    Stopping,
-    Draining,
-}
-
 /// Owns the process of a job and drives it to its end.
 pub(super) struct Actor {
     job: crate::process::Job,
@@ -66,7 +51,6 @@ pub(super) struct Actor {
     open: [bool; 2],
     large: [bool; 2],
     buffer: Vec<u8>,
-    output_limit: Option<ByteCount>,
     orders: mpsc::Receiver<Order>,
     reporter: Option<Reporter>,
     person: Option<mpsc::Receiver<InputEvent>>,
@@ -74,10 +58,7 @@ pub(super) struct Actor {
     filter: Option<Box<dyn TerminalFilter>>,
     /// Input from a person, or replies of the terminal, that the program has not read yet.
     typed: Vec<u8>,
-    phase: Phase,
-    /// Why the actor ended the command, if it did.
-    cause: Option<End>,
-    main_ended: Option<Instant>,
+    life: Lifecycle,
     /// The last field, so that the processes end before the guard reports the end.
     shared: EndGuard,
 }
@@ -114,15 +95,12 @@ impl Actor {
             open: [true, shared.terminal.is_none()],
             large: [false, false],
             buffer: Vec::new(),
-            output_limit,
             orders,
             reporter: progress.map(Reporter::new),
             person: None,
             filter: parts.terminal_filter.filter(|_| shared.terminal.is_some()),
             typed: Vec::new(),
-            phase: Phase::Running,
-            cause: None,
-            main_ended: None,
+            life: Lifecycle::new(shared.command.grace(), output_limit, shared.kill_leftovers),
             shared: EndGuard {
                 shared,
                 at_end: Some(at_end),
@@ -146,7 +124,7 @@ impl Actor {
             let due = self.reporter.as_ref().and_then(|reporter| reporter.due);
             let wake = tokio::select! {
                 biased;
-                event = self.job.event(), if self.phase != Phase::Draining => Wake::Event(event),
+                event = self.job.event(), if !self.life.is_draining() => Wake::Event(event),
                 Some(order) = self.orders.recv() => Wake::Order(order),
                 () = &mut timer, if armed => Wake::Timer,
                 () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Wake::Report,
@@ -156,111 +134,81 @@ impl Actor {
                 ok = readable(shared, &self.pipes[1], Stream::Stderr), if self.open[1] => Wake::Output(Stream::Stderr, ok),
             };
             let now = Instant::now();
-            let next = match wake {
+            let action = match wake {
                 Wake::Event(Event::MainEnded(..)) => {
-                    self.main_ended = Some(now);
-                    (self.phase == Phase::Running).then(|| {
+                    if self.life.is_running() {
                         // What is in the pipes now was written by the command, not by what it left in the background.
                         self.read_rest();
-                        self.phase = Phase::Lingering { until: now + LINGER };
-                        now + QUIET
-                    })
+                    }
+                    self.life.main_ended(now, true)
                 }
-                Wake::Event(Event::Gone(_)) => {
-                    self.phase = Phase::Draining;
-                    Some(now + DRAIN)
-                }
+                Wake::Event(Event::Gone(_)) => self.life.gone(now),
                 Wake::Event(Event::Lost) => {
                     self.read_rest();
                     return None;
                 }
-                Wake::Order(Order::Stop { cause, grace }) => self.obey(now, cause, grace),
+                Wake::Order(Order::Stop { cause, grace }) => self.life.stop(now, cause, grace),
                 Wake::Order(Order::Person(events)) => {
                     self.person = Some(events);
-                    None
+                    Action::Continue
                 }
                 Wake::Timer => {
                     armed = false;
-                    match self.phase {
-                        Phase::Running | Phase::Background => None,
-                        Phase::Lingering { .. } if self.kills_leftovers() => Some(self.stop(now, LEFT_BEHIND_GRACE)),
-                        Phase::Lingering { .. } => {
-                            self.read_rest();
-                            self.command_ended(Some(Ended::default()), false);
-                            self.phase = Phase::Background;
-                            None
-                        }
-                        Phase::Stopping => {
-                            self.read_rest();
-                            return None;
-                        }
-                        Phase::Draining => {
-                            self.read_rest();
-                            self.open = [false, false];
-                            None
-                        }
-                    }
+                    self.life.timer_expired(now)
                 }
                 Wake::Report => {
                     self.report();
-                    None
+                    Action::Continue
                 }
                 Wake::Person(event) => {
                     self.handle_input_event(event);
-                    None
+                    Action::Continue
                 }
                 Wake::Writable(ok) => {
                     self.write(ok);
-                    None
+                    Action::Continue
                 }
                 Wake::Output(stream, true) => {
                     let (read, total) = self.read(stream, BURST, Reading::Ready);
-                    match self.phase {
-                        Phase::Running if self.output_limit.is_some_and(|limit| total > limit.get()) => {
-                            self.cause = Some(End::OutputLimit);
-                            Some(self.stop(now, self.grace()))
-                        }
-                        Phase::Lingering { until } if read > 0 => Some(until.min(now + QUIET)),
-                        _ => None,
-                    }
+                    self.life.output(now, read, total)
                 }
                 Wake::Output(stream, false) => {
                     self.open[stream as usize] = false;
-                    None
+                    Action::Continue
                 }
             };
-            if self.open == [false, false] {
-                match self.phase {
-                    Phase::Draining => return self.job.last().and_then(Result::ok),
-                    Phase::Lingering { .. } | Phase::Background if !self.kills_leftovers() => {
-                        return Some(Ended::default());
-                    }
-                    Phase::Running | Phase::Lingering { .. } | Phase::Background | Phase::Stopping => {}
+            let next = match action {
+                Action::Continue => None,
+                Action::SetTimer(time) => Some(time),
+                Action::Stop { grace, timer } => {
+                    self.job.begin_stop(grace);
+                    Some(timer)
                 }
+                Action::Report => {
+                    self.read_rest();
+                    self.command_ended(Some(Ended::default()), false);
+                    None
+                }
+                Action::CloseOutput => {
+                    self.read_rest();
+                    self.open = [false, false];
+                    None
+                }
+                Action::GiveUp => {
+                    self.read_rest();
+                    return None;
+                }
+            };
+            if self.open == [false, false] && self.life.is_over_with_output() {
+                return match self.job.last() {
+                    Some(last) => last.ok(),
+                    None => Some(Ended::default()),
+                };
             }
             if let Some(next) = next {
                 timer.as_mut().reset(next.into());
                 armed = true;
             }
-        }
-    }
-
-    fn kills_leftovers(&self) -> bool {
-        self.shared.shared.kill_leftovers
-    }
-
-    fn grace(&self) -> Duration {
-        self.shared.shared.command.grace()
-    }
-
-    fn obey(&mut self, now: Instant, cause: Option<End>, grace: Duration) -> Option<Instant> {
-        match self.phase {
-            Phase::Running => {
-                self.cause = cause;
-                Some(self.stop(now, grace))
-            }
-            Phase::Lingering { .. } | Phase::Background | Phase::Stopping => Some(self.stop(now, grace)),
-            Phase::Draining => None,
         }
     }
 
@@ -306,13 +254,6 @@ impl Actor {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => self.typed.clear(),
         }
-    }
-
-    fn stop(&mut self, now: Instant, grace: Duration) -> Instant {
-        self.job.begin_stop(grace);
-        self.phase = Phase::Stopping;
-        let margin = grace.saturating_add(STOP_MARGIN);
-        now.checked_add(margin).unwrap_or(now + STOP_MARGIN)
     }
 
     /// Reads up to `times` times without blocking. Returns the number of bytes read now, and in total on both
@@ -445,27 +386,11 @@ impl Actor {
             // Else what is left behind may yet write the rest of what is held back.
             self.flush();
         }
-        let now = Instant::now();
-        let ended_at = match self.cause {
-            Some(_) => now,
-            None => self.main_ended.unwrap_or(now),
-        };
+        let times = (self.shared.shared.started, Instant::now());
         let main = self.job.main();
-        let end = End::of(self.cause, main.map(|(end, _)| end), last.is_none());
-        let (ended_processes, survivors) = last.map_or((0, 1), |last| (last.ended, last.survivors));
         let shared = Arc::clone(&self.shared.shared);
         let outcome = shared.capture().map(|capture| {
-            let (stdout, stderr, spilled) = capture.finish();
-            let finished = Finished {
-                end,
-                stdout,
-                stderr,
-                spilled,
-                duration: ended_at.saturating_duration_since(shared.started),
-                ended_processes,
-                survivors,
-                usage: main.map(|(_, usage)| usage),
-            };
+            let finished = self.life.finished(times, main, last, capture.finish());
             finished.into_outcome(shared.blank.clone())
         });
         if let Some(outcome) = outcome {

@@ -53,6 +53,7 @@ pub struct SessionInfo {
     /// The session's name.
     pub session: SessionName,
     /// The working directory of its shell.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub cwd: PathBuf,
     /// The job that keeps it busy, if any.
     pub job: Option<JobId>,

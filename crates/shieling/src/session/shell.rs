@@ -18,6 +18,12 @@ use crate::request::Command;
 /// before.
 const LEVEL: &str = "SHLVL";
 
+/// The largest variable that a new shell can be started with, as `NAME=value`: the kernel's limit for one string
+/// (`MAX_ARG_STRLEN`, with its NUL). A running shell can have larger ones.
+const ONE_VARIABLE: usize = 128 * 1024 - 1;
+/// The most that it is started with in all: half of what the kernel takes under the usual limit of the stack.
+const ALL_VARIABLES: usize = 1024 * 1024;
+
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -87,7 +93,7 @@ pub(crate) struct CommandEnd {
     pub(crate) cwd: PathBuf,
     /// Whether the command ended the shell.
     pub(crate) ended: bool,
-    /// The exported variables that a restarted shell does not get because they are not UTF-8.
+    /// The exported variables that a restarted shell does not get because they are not UTF-8, or too large.
     pub(crate) omitted: Vec<String>,
     /// Whether the DEBUG trap was removed because it prevented every further command.
     pub(crate) debug_trap_removed: bool,
@@ -158,12 +164,12 @@ impl Session {
         }
     }
 
-    fn go_home(&self) {
+    /// Moves a session that has run commands to the directory of the first, and returns that.
+    fn go_home(&self) -> Option<PathBuf> {
         let mut status = self.status();
         let home = status.home.clone();
-        if let Some((cwd, _)) = &mut status.state {
-            *cwd = home;
-        }
+        status.state.as_mut()?.0.clone_from(&home);
+        Some(home)
     }
 
     /// Starts a command, and a shell if none is running.
@@ -185,12 +191,23 @@ impl Session {
                 Some(shell) => shell,
                 None => {
                     let opened = environment.open_shell(&approved).await;
-                    if let Err(SpawnError::Directory { .. }) = &opened {
-                        // A removed directory must not block the session forever: the next command starts where the
-                        // first one did.
-                        self.go_home();
-                    }
-                    let opened = opened?;
+                    let opened = match opened {
+                        // A directory that is gone must not block the session forever. But a command that was meant for
+                        // it runs nowhere else unsaid.
+                        Err(SpawnError::Directory { path, source }) => {
+                            let Some(home) = self.go_home() else {
+                                return Err(SpawnError::Directory { path, source });
+                            };
+                            return Err(SpawnError::Session {
+                                why: format!(
+                                    "its directory `{}` cannot be entered ({source}); the next command starts in `{}`",
+                                    path.display(),
+                                    home.display()
+                                ),
+                            });
+                        }
+                        opened => opened?,
+                    };
                     if std::mem::replace(&mut current.has_started, true) {
                         restarted = true;
                     }
@@ -267,8 +284,11 @@ impl Session {
             if ended && state.deleted {
                 state.cwd = status.home.clone();
             }
-            status.state = Some((state.cwd, state.variables));
             omitted = state.omitted;
+            if ended {
+                omitted.extend(leave_out_what_is_too_large(&mut state.variables));
+            }
+            status.state = Some((state.cwd, state.variables));
             debug_trap_removed = state.debug_trap_removed;
         }
         if ended {
@@ -311,5 +331,54 @@ impl Session {
     /// Returns the session's name.
     pub(crate) fn name(&self) -> &SessionName {
         &self.name
+    }
+}
+
+/// Takes out what no shell could be started with, the largest first, and returns the names.
+fn leave_out_what_is_too_large(variables: &mut BTreeMap<String, String>) -> Vec<String> {
+    let size = |name: &str, value: &str| name.len() + value.len() + 2;
+    let mut all: usize = variables.iter().map(|(name, value)| size(name, value)).sum();
+    let mut by_size: Vec<(usize, String)> = variables
+        .iter()
+        .map(|(name, value)| (size(name, value), name.clone()))
+        .collect();
+    by_size.sort_unstable_by(|one, other| other.cmp(one));
+    let mut omitted = Vec::new();
+    for (bytes, name) in by_size {
+        if bytes <= ONE_VARIABLE && all <= ALL_VARIABLES {
+            break;
+        }
+        all -= bytes;
+        variables.remove(&name);
+        omitted.push(name);
+    }
+    omitted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_new_shell_cannot_be_started_with_is_left_out_the_largest_first() {
+        let variables = |sizes: &[(&str, usize)]| -> BTreeMap<String, String> {
+            sizes
+                .iter()
+                .map(|(name, size)| ((*name).to_owned(), "x".repeat(*size)))
+                .collect()
+        };
+        let mut one = variables(&[("A", 10), ("BIG", 200_000), ("JUST", ONE_VARIABLE - 6)]);
+        assert_eq!(leave_out_what_is_too_large(&mut one), ["BIG"]);
+        assert_eq!(one.len(), 2);
+        let names: Vec<String> = (0..60).map(|number| format!("V{number:02}")).collect();
+        let many: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 100_000)).collect();
+        let mut many = variables(&many);
+        many.insert("SMALL".to_owned(), "x".to_owned());
+        assert_eq!(leave_out_what_is_too_large(&mut many).len(), 50);
+        assert!(many.contains_key("SMALL"));
+        assert_eq!(
+            leave_out_what_is_too_large(&mut variables(&[("A", 10)])),
+            Vec::<String>::new()
+        );
     }
 }

@@ -194,7 +194,7 @@ impl Asked<'_> {
             .await
             .ok()?;
         let finished = run_to_end(process, &limits, None, None).await;
-        let blank = super::blank(
+        let blank = super::entry::blank(
             &command,
             environment.name(),
             environment.confinement(),

@@ -119,7 +119,9 @@ impl Shieling {
         for _ in 0..ROUNDS {
             let files = match self.environment.files().await {
                 Ok(files) => files,
-                Err(error) => return Err(self.failed_files(&mut entry, FilesError::Fault(super::told(&error)))),
+                Err(error) => {
+                    return Err(self.failed_files(&mut entry, FilesError::Fault(super::journey::told(&error))));
+                }
             };
             match self.look(files, Arc::clone(&task), &gone).await? {
                 Looked::Failed { op, error, asks } => {

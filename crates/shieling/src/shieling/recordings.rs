@@ -17,31 +17,16 @@ impl Shieling {
         session: Option<&Session>,
         command: &Command,
     ) -> io::Result<Option<Recorder>> {
-        match session {
-            Some(session) if self.recordings.is_some() => {
-                let title = format!("session {}", session.name());
-                let recorder = session.recorder(|| self.begin_recording(&title, None, command))?;
-                recorder.mark(&format!("command: {}", command.text()));
-                Ok(Some(recorder))
-            }
-            Some(_) => Ok(None),
-            None => self.own_recorder(terminal, command),
-        }
-    }
-
-    /// Begins a recording of this command alone.
-    ///
-    /// # Errors
-    /// As those of [`Self::recorder`].
-    pub(super) fn own_recorder(
-        &self,
-        terminal: Option<TerminalSize>,
-        command: &Command,
-    ) -> io::Result<Option<Recorder>> {
         if self.recordings.is_none() {
             return Ok(None);
         }
-        let recorder = self.begin_recording(command.text(), terminal, command)?;
+        let recorder = match session {
+            Some(session) => {
+                let title = format!("session {}", session.name());
+                session.recorder(|| self.begin_recording(&title, None, command))?
+            }
+            None => self.begin_recording(command.text(), terminal, command)?,
+        };
         recorder.mark(&format!("command: {}", command.text()));
         Ok(Some(recorder))
     }

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::entry::{Entry, blank};
-use super::{Shieling, file_size, recorded, refusal, refuse, started};
+use super::journey::{Journey, Judge, Running};
+use super::{Shieling, recorded, refusal};
 use crate::approval::Approved;
-use crate::environment::{Ability, Strikes};
+use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::process::{End, Process, SpawnError, Streams};
 use crate::request::Command;
 use crate::session::{
     AskHumanResponse, Claim, HumanQuestion, HumanReply, Job, JobError, JobId, JobRequest, JobSetup, Jobs, Listing,
-    OnTimeout, Pty, Recorder, Session, SessionName, SessionPermit, TakeOver, Terminal, TerminalSize,
+    OnTimeout, Pty, Session, SessionName, SessionPermit, TakeOver, Terminal, TerminalSize,
 };
 
 /// What programs take our terminals for, unless a variable says otherwise.
@@ -110,6 +110,7 @@ struct InSession {
 
 /// What was begun.
 struct Begun {
+    id: JobId,
     process: Process,
     in_session: Option<InSession>,
     restarted: bool,
@@ -148,19 +149,7 @@ impl Shieling {
 
     /// Runs a command as a job: in the shell of a session, or in a process of its own in the place of the session.
     async fn job(&self, session_name: Option<&SessionName>, background: bool, call: JobRequest) -> Outcome {
-        let here = &self.environment;
-        let nothing = |command: &Command, status| {
-            let mut outcome = blank(command, here.name(), here.confinement(), status);
-            outcome.session = session_name.map(ToString::to_string);
-            outcome
-        };
-        let refused = |no| {
-            refuse(
-                &mut self.entry(&call.command),
-                nothing(&call.command, Status::Denied),
-                no,
-            )
-        };
+        let refused = |no| *self.refused(&call.command, session_name, no);
         let reservation = match self.jobs.claim(call.id.clone()).await {
             Ok(Claim::Reserved(reservation)) => reservation,
             Ok(Claim::Existing(job)) if is_same(&job, session_name, &call) => return job.outcome(),
@@ -196,53 +185,30 @@ impl Shieling {
         };
         let command = self.prepared(with_terminal(command, call.terminal));
 
-        let mut entry = self.entry(&command);
-        let mut blank = nothing(&command, Status::Exited);
-        let recorder = match self.recorder(call.terminal, session.as_deref().filter(|_| !own), &command) {
-            Ok(recorder) => recorder,
-            Err(error) => return refused(refusal::unrecorded(&error)),
+        let journey = Journey {
+            command: &command,
+            session: session_name,
+            recorder: self.recorder(call.terminal, session.as_deref().filter(|_| !own), &command),
+            judge: Judge::Policy,
         };
-        blank.recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
-        let approved = match self.admit(&command, &mut entry, session_name).await {
-            Ok(approved) => approved,
-            Err(refused) => {
-                recorded::refused(recorder.as_ref(), &refused);
-                return Outcome {
-                    session: blank.session,
-                    recording: blank.recording,
-                    ..*refused
-                };
+        let start = |approved: Approved<Command>| {
+            let in_session = session
+                .zip(permit)
+                .map(|(session, permit)| InSession { session, permit });
+            if let (Some(InSession { session, .. }), false) = (&in_session, self.is_contained()) {
+                self.left.add(session.name(), command.text());
             }
+            Ok(self.begin(approved, in_session, background, call.terminal, reservation.id()))
         };
-        recorded::approved(recorder.as_ref(), approved.basis());
-        if let (Some(session), Some(_), false) = (&session, &permit, self.is_contained()) {
-            self.left.add(session.name(), command.text());
-        }
-        let in_session = session
-            .zip(permit)
-            .map(|(session, permit)| InSession { session, permit });
-        let before = here.strikes();
-        let starting = self.begin(approved, in_session, background, call.terminal, reservation.id());
-        let at = blank.clone();
-        let begun = match started(&mut entry, starting, |status| Outcome { status, ..at }).await {
+        let (begun, blank, running) = match self.journey(journey, start).await {
             Ok(begun) => begun,
             Err(outcome) => return *outcome,
         };
-        // Known once the environment has started, which its first command makes it do.
-        blank.confinement = here.confinement();
         let left = begun
             .in_session
             .as_ref()
             .map(|in_session| Arc::clone(&in_session.session));
-        let (job, actor) = self.make_job(
-            begun,
-            session_name,
-            &call,
-            command,
-            blank,
-            (entry, recorder, before),
-            reservation.id().clone(),
-        );
+        let (job, actor) = self.make_job(begun, session_name, &call, command, blank, running);
         let actor = Box::pin(actor);
         // From here on it can be seen and ended by its name, also by another call.
         reservation.register(&job);
@@ -335,6 +301,7 @@ impl Shieling {
                 .start(&mut in_session.permit, &*self.environment, approved, job)
                 .await?;
             return Ok(Begun {
+                id: job.clone(),
                 process: begun.process,
                 in_session: Some(in_session),
                 restarted: begun.restarted,
@@ -356,6 +323,7 @@ impl Shieling {
         };
         let terminal = ours.map(Terminal::new).transpose().map_err(no_terminal)?;
         Ok(Begun {
+            id: job.clone(),
             process: self.environment.spawn(approved, streams).await?,
             in_session: None,
             restarted: false,
@@ -376,28 +344,28 @@ impl Shieling {
         call: &JobRequest,
         command: Command,
         blank: Outcome,
-        (mut entry, recorder, before): (Entry, Option<Recorder>, Strikes),
-        id: JobId,
+        running: Running,
     ) -> (Arc<Job>, impl Future<Output = ()> + Send + 'static) {
         let Begun {
+            id,
             mut process,
             in_session,
             restarted,
             terminal,
         } = begun;
         let kill_leftovers = in_session.is_none();
-        let watcher = recorded::watcher(call, recorder.clone());
-        let environment = Arc::clone(&self.environment);
-        let largest = command.file_size();
+        let watcher = recorded::watcher(call, running.recorder.clone());
         let at_end = move |outcome: &mut Outcome| {
-            file_size::tell(&*environment, outcome, &before, largest);
+            running.explain(outcome);
             if let Some(InSession { session, mut permit }) = in_session {
                 let after = session.end(&mut permit);
                 outcome.cwd = after.cwd;
                 outcome.session_restarted = restarted || after.ended;
                 if after.ended && !after.omitted.is_empty() {
                     let names = after.omitted.join("`, `");
-                    let told = format!("the session's new shell has no `{names}`, which is not UTF-8");
+                    let told = format!(
+                        "the session's new shell has no `{names}`, which is not UTF-8 or too large to start a shell with"
+                    );
                     outcome.error.get_or_insert(told);
                 } else if after.debug_trap_removed && !after.ended {
                     let told = "the session's DEBUG trap was removed: it did not end, or let no command run, and \
@@ -405,10 +373,7 @@ impl Shieling {
                     outcome.error.get_or_insert_with(|| told.to_owned());
                 }
             }
-            if let Some(recorder) = &recorder {
-                recorded::ended(recorder, outcome);
-            }
-            entry.close(outcome);
+            running.close(outcome);
         };
         let setup = JobSetup {
             id,

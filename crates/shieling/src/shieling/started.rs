@@ -1,13 +1,11 @@
 //! Starts an interactive program: the journey of a command, except that a handle is returned before the outcome.
 
-use std::sync::Arc;
-
-use super::entry::blank;
-use super::{Shieling, file_size, recorded, refusal, refuse, started};
+use super::journey::{Journey, Judge};
+use super::{Shieling, recorded, refusal};
 use crate::environment::Ability;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::Outcome;
 use crate::output::Tee;
-use crate::process::{Limits, Started, Streams};
+use crate::process::{Started, Streams};
 use crate::request::Command;
 
 impl Shieling {
@@ -49,55 +47,27 @@ impl Shieling {
     /// Outside a tokio runtime with I/O and timers.
     pub async fn start(&self, command: Command) -> Result<Started, Box<Outcome>> {
         let command = self.prepared(command);
-        let mut entry = self.entry(&command);
         let here = &self.environment;
-        let unrecorded = |status| blank(&command, here.name(), here.confinement(), status);
-        let no = |outcome| Err(Box::new(outcome));
         if !here.capabilities().abilities.contains(&Ability::Input) {
-            let refused = refusal::no_input(here.name());
-            return no(refuse(&mut entry, unrecorded(Status::Denied), refused));
+            return Err(self.refused(&command, None, refusal::no_input(here.name())));
         }
-        let recorder = match self.own_recorder(None, &command) {
-            Ok(recorder) => recorder,
-            Err(error) => {
-                return no(refuse(
-                    &mut entry,
-                    unrecorded(Status::Denied),
-                    refusal::unrecorded(&error),
-                ));
-            }
+        let journey = Journey {
+            command: &command,
+            session: None,
+            recorder: self.recorder(None, None, &command),
+            judge: Judge::Policy,
         };
-        let recording = recorder.as_ref().map(|recorder| recorder.id().to_string());
-        let approved = match self.admit(&command, &mut entry, None).await {
-            Ok(approved) => approved,
-            Err(refused) => {
-                recorded::refused(recorder.as_ref(), &refused);
-                return no(Outcome { recording, ..*refused });
-            }
-        };
-        recorded::approved(recorder.as_ref(), approved.basis());
-        let blank = |status| Outcome {
-            recording: recording.clone(),
-            ..unrecorded(status)
-        };
-        let before = here.strikes();
-        let process = started(&mut entry, here.spawn(approved, Streams::Input), blank).await?;
-
-        let mut limits = Limits::of(&command);
-        limits.output = self.output_limit;
-        let tee = recorder
+        let start = |approved| Ok(here.spawn(approved, Streams::Input));
+        let (process, blank, running) = self.journey(journey, start).await?;
+        let tee = running
+            .recorder
             .clone()
             .map(|recorder| Box::new(recorded::Onto(recorder)) as Box<dyn Tee>);
-        let environment = Arc::clone(&self.environment);
-        let largest = command.file_size();
         let at_end = Box::new(move |outcome: &mut Outcome| {
-            file_size::tell(&*environment, outcome, &before, largest);
-            if let Some(recorder) = &recorder {
-                recorded::ended(recorder, outcome);
-            }
-            entry.close(outcome);
+            running.explain(outcome);
+            running.close(outcome);
         });
-        let blank = blank(Status::Exited);
-        Ok(Started::new(process, limits, self.spill.clone(), tee, blank, at_end))
+        let (limits, spill) = (self.limits(&command), self.spill.clone());
+        Ok(Started::new(process, limits, spill, tee, blank, at_end))
     }
 }

@@ -22,6 +22,16 @@ pub(crate) fn cases() -> Vec<Case> {
                 run("echo ${ODD-none} $EVEN; unset EVEN").out("none kept\n"),
             ],
         ),
+        case(
+            "an exit with a variable that no program can be given",
+            [
+                run("export HUGE=$(printf %0200000d 0) EVEN=kept; exit 3")
+                    .code(3)
+                    .restarted()
+                    .error("no `HUGE`, which is not UTF-8 or too large"),
+                run("echo ${#HUGE} $EVEN; unset EVEN").out("0 kept\n"),
+            ],
+        ),
         case("C5 false is 1", [run("false").code(1), run("echo $?").out("1\n")]),
         case(
             "C5 M4 kill -9 of the shell",

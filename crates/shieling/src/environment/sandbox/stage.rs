@@ -30,6 +30,7 @@ use super::staging::Staging;
 use crate::environment::Review;
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
 use crate::request::Access;
+use shieling_shell::quoted_name;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
 const ASKED: u64 = 500;
@@ -340,7 +341,7 @@ impl Stage {
         let accept = |path: &Path| match waits {
             Some(id) => format!(
                 "; a person can accept it with `shieling changes apply {id} --accept-held-back --only {}`",
-                path.display()
+                quoted_name(path.as_os_str())
             ),
             None => String::new(),
         };

@@ -26,6 +26,7 @@ use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
 use crate::process::{Ender, Settler};
 use beside::{Beside, Next};
+use shieling_shell::quoted_name;
 
 /// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
 /// workspace.
@@ -517,7 +518,7 @@ impl Watched {
                 "{}; it was taken back: a person can accept it with `shieling changes apply {id} --accept-held-back \
                  --only {}`",
                 held.instead,
-                taken.path.display()
+                quoted_name(taken.path.as_os_str())
             ),
             (None, None) => format!("{}; it was taken back and could not be kept", held.instead),
         };
