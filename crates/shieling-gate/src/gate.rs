@@ -780,7 +780,7 @@ impl<'a> Gate<'a> {
             Judge::Pass => None,
             Judge::HoldIfThere if change.before.is_none() => None,
             _ if is_link => Some("it is a link".to_owned().into()),
-            Judge::Hold | Judge::HoldIfThere => {
+            Judge::Hold | Judge::HoldAtEnd | Judge::HoldIfThere => {
                 let same = match &before {
                     Some(before) => *before == self.content_after(path)?,
                     None => false,
@@ -811,9 +811,10 @@ impl<'a> Gate<'a> {
         Ok(because.map(|Wrong { why, is_readable }| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
             let because = format!("`{}`: {}{why}", shown_path(path), row.does);
-            held(rule_of(row), because, PERSON).acted_on(match is_readable {
-                true => Act::AtOnce,
-                false => Act::OnceStill,
+            held(rule_of(row), because, PERSON).acted_on(match row.judge {
+                Judge::HoldAtEnd => Act::BeforeOutcome,
+                _ if !is_readable => Act::OnceStill,
+                _ => Act::AtOnce,
             })
         }))
     }
@@ -1028,16 +1029,17 @@ fn rule_of(row: &Row) -> &'static str {
     }
 }
 
-/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
 /// Whether it is what it was, where it was: what is moved can lead elsewhere, and mean something else.
 fn is_unchanged(change: &Change<'_>, after: &Entry) -> bool {
     change.from.is_none() && change.before.as_ref() == Some(after)
 }
 
+/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
 fn drivers(text: &str) -> BTreeSet<String> {
     let words = text
         .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
+        // Git skips no other white space before the mark of a comment.
+        .filter(|line| !line.trim_start_matches([' ', '\t', '\r']).starts_with('#'))
         .flat_map(str::split_whitespace);
     let named = words.filter_map(|word| {
         ["filter=", "diff=", "merge="]

@@ -1,5 +1,8 @@
 //! What a JSON file says, as a list of values with the keys above them. Reads what editors read: comments, commas before a
 //! closing bracket, and a key that is there twice, of which both are told.
+//!
+//! Readers differ in what ends a line, and so in what a comment or a string covers: a text with line ends that only some
+//! of them know is not read at all.
 
 /// A value that holds no other, and the keys that lead to it; of a list, its key once for each of its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +24,20 @@ fn is_bounded(leaves: &[Leaf]) -> bool {
     leaves.len() <= LEAVES
 }
 
+/// The text of a file; nothing if it is not UTF-8, or holds a character at which some readers end a line and others do
+/// not (a carriage return alone, a vertical tab, a form feed, and the separators of Unicode), or a zero byte.
+pub(crate) fn plain_text(bytes: &[u8]) -> Option<&str> {
+    const LINE_ENDS: [char; 9] = [
+        '\0', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}',
+    ];
+    let text = std::str::from_utf8(bytes).ok()?;
+    let has_return_alone = text.split("\r\n").any(|part| part.contains('\r'));
+    (!has_return_alone && !text.contains(LINE_ENDS)).then_some(text)
+}
+
 /// All values of a file; nothing if it cannot be read.
 pub(crate) fn of_json(text: &[u8]) -> Option<Vec<Leaf>> {
-    let text = std::str::from_utf8(text).ok()?;
+    let text = plain_text(text)?;
     let mut reader = Reader {
         rest: text.trim_start_matches('\u{feff}'),
         leaves: Vec::new(),
@@ -40,7 +54,7 @@ pub(crate) fn of_json(text: &[u8]) -> Option<Vec<Leaf>> {
 
 /// All values of a TOML file; nothing if it cannot be read.
 pub(crate) fn of_toml(text: &[u8]) -> Option<Vec<Leaf>> {
-    let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
+    let table: toml::Table = plain_text(text)?.parse().ok()?;
     let mut leaves = Vec::new();
     flatten(&toml::Value::Table(table), &mut Vec::new(), &mut leaves)?;
     Some(leaves)
@@ -75,7 +89,7 @@ fn flatten(value: &toml::Value, keys: &mut Vec<String>, leaves: &mut Vec<Leaf>) 
 /// All values of a file of lines `key = value` or `key: value`, under sections `[name]` if it has some; nothing if a line
 /// is neither, nor a comment.
 pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
-    let text = std::str::from_utf8(text).ok()?;
+    let text = plain_text(text)?;
     let mut leaves = Vec::new();
     let mut section: Option<String> = None;
     for line in text.lines() {
@@ -87,7 +101,9 @@ pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
         if line.starts_with(char::is_whitespace) || line.starts_with('-') {
             return None;
         }
-        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+        // Readers disagree on what follows the name of a section; a line with `%` includes another file.
+        if line.starts_with(['[', '%']) {
+            let name = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'))?;
             section = Some(name.trim().to_owned());
             continue;
         }
@@ -99,6 +115,35 @@ pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
         leaves.push(Leaf {
             keys: section.iter().cloned().chain([unquoted(key)]).collect(),
             value: unquoted(value),
+        });
+    }
+    Some(leaves)
+}
+
+/// The outermost keys of a YAML file in block style, each with all that stands below it; nothing if it is written
+/// otherwise. Such a file begins with a key at the beginning of a line, and so all of its outermost keys stand there.
+pub(crate) fn of_blocks(text: &[u8]) -> Option<Vec<Leaf>> {
+    let text = plain_text(text)?;
+    let mut leaves: Vec<Leaf> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let is_blank = line.trim_matches([' ', '\t']).is_empty();
+        if is_blank || line.starts_with('#') || number == 0 && line == "---" {
+            continue;
+        }
+        let is_below = line.starts_with([' ', '\t']) || line == "-" || line.starts_with("- ");
+        if is_below {
+            let leaf = leaves.last_mut()?;
+            leaf.value.push('\n');
+            leaf.value.push_str(line);
+            continue;
+        }
+        let (key, value) = line.split_once(':')?;
+        if key.len() > KEY || leaves.len() >= LEAVES {
+            return None;
+        }
+        leaves.push(Leaf {
+            keys: vec![key.trim_end().trim_matches(['"', '\'']).to_owned()],
+            value: value.to_owned(),
         });
     }
     Some(leaves)
@@ -124,7 +169,7 @@ impl Reader<'_> {
     /// White space and comments.
     fn blank(&mut self) -> Option<()> {
         loop {
-            self.rest = self.rest.trim_start();
+            self.rest = self.rest.trim_start_matches([' ', '\t', '\r', '\n']);
             if self.rest.starts_with("//") {
                 self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
             } else if let Some(comment) = self.rest.strip_prefix("/*") {
@@ -225,8 +270,11 @@ impl Reader<'_> {
                         // Halves of a pair stand for something that no key of a table has.
                         text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
                     }
+                    other if other.is_control() => return None,
                     other => text.push(other),
                 },
+                // For some readers a line's end is also the end of an open string.
+                other if other.is_control() => return None,
                 other => text.push(other),
             }
         }
@@ -266,11 +314,39 @@ mod tests {
             ("{\"a\": 1 \"b\": 2}", None),
             ("{'a': 1}", None),
             ("/* x", None),
+            ("{// x\r\n}", Some(vec!["={}"])),
+            ("{// x\r\"a\": 1\n}", None),
+            ("{// x\u{2028}\"a\": 1\n}", None),
+            ("{\"a\": \"x\n\"}", None),
+            ("{\"a\": \"x\\\n\"}", None),
+            ("{\u{a0}\"a\": 1}", None),
         ] {
             let leaves = leaves.map(|leaves| leaves.into_iter().map(str::to_owned).collect::<Vec<_>>());
             assert_eq!(shown(text), leaves, "{text}");
         }
         assert_eq!(shown(&format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000))), None);
+    }
+
+    #[test]
+    fn lines_of_which_readers_differ_are_not_guessed() {
+        for end in ["\r", "\u{b}", "\u{c}", "\u{1e}", "\u{85}", "\u{2028}", "\u{2029}", "\0"] {
+            assert_eq!(of_lines(format!("# a{end}b=1\n").as_bytes(), '='), None, "{end:?}");
+            assert_eq!(of_toml(format!("# a{end}b=1\n").as_bytes()), None, "{end:?}");
+        }
+        for text in [
+            "[s];\na=1\n",
+            "[s] # c\n",
+            "[s\n",
+            "%include x\n",
+            "%unset a\n",
+            "[s]x\n",
+        ] {
+            assert_eq!(of_lines(text.as_bytes(), '='), None, "{text:?}");
+        }
+        assert_eq!(
+            of_lines(b"# c\r\n[s]\r\na=1\r\n", '=').map(|leaves| leaves.len()),
+            Some(1)
+        );
     }
 
     #[test]

@@ -141,6 +141,7 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
         ),
         (".git/info/attributes", "* filter=evil\n", "git.attributes"),
         (".git/info/attributes", "*.x diff=evil text\n", "git.attributes"),
+        (".git/info/attributes", "\u{a0}# filter=evil\n", "git.attributes"),
         (".git/remotes/origin", "URL: ext::sh -c x\n", "git.old-remote"),
         (".git/branches/x", "ext::x\n", "git.old-remote"),
         (
@@ -536,7 +537,7 @@ fn each_row_of_the_table_judges_its_own_examples() {
                 };
                 match row.judge {
                     Judge::Pass => assert_eq!(judged(None, "x"), [], "{path}"),
-                    Judge::Hold => {
+                    Judge::Hold | Judge::HoldAtEnd => {
                         assert_eq!(judged(None, "x").len(), 1, "{path}");
                         assert_eq!(judged(Some("y"), "x").len(), 1, "{path}");
                     }
