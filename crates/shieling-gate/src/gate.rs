@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::{Change, Entry, Kind, Tree};
@@ -120,11 +120,17 @@ const DRIVERS: &[&str] = &[
     "ruby", "rust", "scheme", "tex",
 ];
 
+/// How many settings that are held back are named beside the first.
+const TOLD: usize = 3;
+
 /// How many settings files one repository may include.
 const INCLUDED: usize = 100;
 
-/// How many hooks are looked at when a directory becomes a git directory; with more, it is held back.
-const HOOKS: usize = 1_000;
+/// How many entries are looked at when a directory becomes a git directory; with more, it is held back.
+const ENTRIES: usize = 10_000;
+
+/// How many entries are looked at below a link into the directory of a package manager; with more, it is held back.
+const PACKAGED: usize = 2_000;
 
 /// Which of the two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -601,6 +607,26 @@ impl<'a> Gate<'a> {
                     held
                 })
             }
+            Role::Resolutions => {
+                let is_inside = |record: &str| {
+                    let path = record.split_once('\t').map(|(_, path)| Path::new(path));
+                    path.is_some_and(|path| {
+                        path.file_name().is_some() && path.components().all(|part| matches!(part, Component::Normal(_)))
+                    })
+                };
+                let mut records = text.split('\0').filter(|record| !record.is_empty());
+                records.find(|record| !is_inside(record)).map(|record| {
+                    held(
+                        "git.resolutions",
+                        format!(
+                            "`{path}` has git read a file outside of the workspace, and copy it: `{}`",
+                            shown(record.as_bytes())
+                        ),
+                        "remove it with `git rerere clear`",
+                    )
+                    .acted_on(once_said)
+                })
+            }
             Role::Strategy => (!STRATEGIES.contains(&line)).then(|| strategy(&path, line)),
             Role::SequenceOptions => {
                 let settings = settings::parse(&content);
@@ -632,26 +658,37 @@ impl<'a> Gate<'a> {
         }
         let was: BTreeSet<Setting> = was.into_iter().collect();
         let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
-        for setting in &found {
-            // `~` is a home, and `%(prefix)` where git is installed.
-            let in_tree = |value: &Path| {
-                let leads = || match self.leads_inside(git, value) {
-                    // Git would write its files over settings and hooks.
-                    Ok(Some(Some(inside))) => !self.is_in_git(&inside).unwrap_or(true),
-                    Ok(Some(None)) => true,
-                    Ok(None) | Err(_) => false,
-                };
-                !value.to_string_lossy().starts_with(['~', '%']) && leads()
+        // `~` is a home, and `%(prefix)` where git is installed.
+        let in_tree = |value: &Path| {
+            let leads = || match self.leads_inside(git, value) {
+                // Git would write its files over settings and hooks.
+                Ok(Some(Some(inside))) => !self.is_in_git(&inside).unwrap_or(true),
+                Ok(Some(None)) => true,
+                Ok(None) | Err(_) => false,
             };
-            if let Some(why) = git_keys::holds(setting, &in_tree) {
-                return Ok(Some(held(
-                    "git.settings",
-                    format!("`{}` sets {why}", shown_path(path)),
-                    "give it to one command with `git -c NAME=VALUE`, or have a person accept it",
-                )));
-            }
-        }
-        Ok(None)
+            !value.to_string_lossy().starts_with(['~', '%']) && leads()
+        };
+        let reasons = found
+            .iter()
+            .filter_map(|setting| Some((setting, git_keys::holds(setting, &in_tree)?)));
+        let reasons: Vec<(&Setting, String)> = reasons.collect();
+        let Some((_, first)) = reasons.first() else {
+            return Ok(None);
+        };
+        let others = reasons.iter().skip(1).take(TOLD).map(|(_, why)| format!("; {why}"));
+        let more = if reasons.len() > TOLD + 1 { "; and others" } else { "" };
+        let mut held = held(
+            "git.settings",
+            format!(
+                "`{}` sets {first}{}{more}",
+                shown_path(path),
+                others.collect::<String>()
+            ),
+            "give it to one command with `git -c NAME=VALUE`, or have a person accept it",
+        );
+        let names: BTreeSet<&Setting> = reasons.iter().map(|(setting, _)| *setting).collect();
+        held.rest = settings::without(before, after, &|setting| names.contains(setting));
+        Ok(Some(held))
     }
 
     /// Where a path leads from a directory: nothing if it is outside of what is judged, `Some(None)` if it is in a tree
@@ -684,25 +721,7 @@ impl<'a> Gate<'a> {
         if !self.is_layout(Side::After, directory)? || self.is_layout(Side::Before, was)? {
             return Ok(None);
         }
-        let mut paths: Vec<PathBuf> = git::RUNNING.iter().map(|name| directory.join(name)).collect();
-        for list in ["hooks", "remotes", "branches"] {
-            let list = directory.join(list);
-            if self
-                .around
-                .after
-                .entry(&list)?
-                .is_some_and(|entry| entry.kind == Kind::Directory)
-            {
-                let names = self.around.after.names(&list)?;
-                if names.len() > HOOKS {
-                    return Err(io::Error::other(format!(
-                        "`{}` has more than {HOOKS} entries",
-                        shown_path(&list)
-                    )));
-                }
-                paths.extend(names.into_iter().map(|name| list.join(name)));
-            }
-        }
+        let paths = self.entries_of_git(directory)?;
         for path in paths.iter().filter(|path| *path != change.path) {
             let Some(entry) = self.around.after.entry(path)? else {
                 continue;
@@ -738,6 +757,33 @@ impl<'a> Gate<'a> {
         Ok(None)
     }
 
+    /// What stands in a git directory by the names that git looks for, directories aside.
+    fn entries_of_git(&self, git: &Path) -> io::Result<Vec<PathBuf>> {
+        let after = self.around.after;
+        let mut found = Vec::new();
+        let mut ahead: Vec<PathBuf> = git::NAMES.iter().map(PathBuf::from).collect();
+        let mut seen = 0;
+        while let Some(rest) = ahead.pop() {
+            let path = git.join(&rest);
+            match after.entry(&path)?.map(|entry| entry.kind) {
+                Some(Kind::Directory) if git::is_looked_into(&rest) => {
+                    let names = after.names(&path)?;
+                    seen += names.len();
+                    if seen > ENTRIES {
+                        return Err(io::Error::other(format!(
+                            "`{}` has more than {ENTRIES} entries",
+                            shown_path(git)
+                        )));
+                    }
+                    ahead.extend(names.into_iter().map(|name| rest.join(name)));
+                }
+                Some(Kind::Directory) | None => {}
+                Some(_) => found.push(path),
+            }
+        }
+        Ok(found)
+    }
+
     fn differs(&self, path: &Path, entry: &Entry) -> io::Result<bool> {
         if self.around.before.entry(path)?.as_ref() != Some(entry) {
             return Ok(true);
@@ -760,6 +806,12 @@ impl<'a> Gate<'a> {
                 ),
                 "put a file or directory there",
             )));
+        }
+        if let Kind::Link(target) = &after.kind
+            && !is_unchanged(change, after)
+            && let Some(because) = self.opens_packages(path, target)?
+        {
+            return Ok(Some(held("tool.link", because, "copy it, or open it where it is")));
         }
         let row = self.row(Side::After, path)?;
         let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
@@ -817,6 +869,59 @@ impl<'a> Gate<'a> {
                 _ => Act::AtOnce,
             })
         }))
+    }
+
+    /// Whether a link makes a folder that is opened of a directory in packages, whose settings are not judged.
+    fn opens_packages(&self, link: &Path, target: &Path) -> io::Result<Option<String>> {
+        let after = self.around.after;
+        let directory = link.parent().unwrap_or(Path::new(""));
+        let inside = match way::follow(after, self.around.root, directory, target)? {
+            Destination::Inside(inside) if names::is_packages(&inside) && !names::is_packages(link) => inside,
+            Destination::Inside(_) | Destination::Outside(_) | Destination::Nowhere => return Ok(None),
+        };
+        let told = |why: &str| {
+            Ok(Some(format!(
+                "`{}` is a link to `{}`, where packages are unpacked and settings of tools are not judged: {why}",
+                shown_path(link),
+                shown_path(&inside)
+            )))
+        };
+        match after.entry(&inside)?.map(|entry| entry.kind) {
+            Some(Kind::Directory) => {}
+            None => return told("nothing is there yet"),
+            Some(_) => return Ok(None),
+        }
+        let mut ahead = vec![PathBuf::new()];
+        let mut seen = 0;
+        while let Some(above) = ahead.pop() {
+            for name in after.names(&inside.join(&above))? {
+                seen += 1;
+                if seen > PACKAGED {
+                    return told("it has too much in it to be looked at");
+                }
+                let rest = above.join(name);
+                let path = inside.join(&rest);
+                let kind = after.entry(&path)?.map(|entry| entry.kind);
+                if kind == Some(Kind::Directory) {
+                    ahead.push(rest);
+                    continue;
+                }
+                let Some(row) = self.row(Side::After, &link.join(&rest))? else {
+                    continue;
+                };
+                let is_fine = match row.judge {
+                    Judge::Pass | Judge::HoldIfThere => true,
+                    Judge::Hold | Judge::HoldAtEnd => false,
+                    Judge::Content(check) => {
+                        kind == Some(Kind::File) && check.holds(None, &self.content_after(&path)?, &|_| false).is_none()
+                    }
+                };
+                if !is_fine {
+                    return told(&format!("`{}`: {}", shown_path(&rest), row.does));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Asks the table about a path.

@@ -138,6 +138,11 @@ fn fits_names(pattern: &str, names: &[&str]) -> bool {
     right && parts.zip(names).all(|(part, name)| fits(part, name))
 }
 
+/// Whether a directory is one into which package managers unpack, or lies in one.
+pub(crate) fn is_packages(directory: &Path) -> bool {
+    in_packages(&directory.join("x"))
+}
+
 /// Whether a path lies in a directory into which package managers unpack.
 fn in_packages(path: &Path) -> bool {
     const PACKAGES: [&str; 5] = [

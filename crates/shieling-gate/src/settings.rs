@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
@@ -111,17 +112,72 @@ pub fn parse(text: &[u8]) -> Vec<Setting> {
 
 /// What all of a file says, in order, and whether git can read each line.
 pub fn read(text: &[u8]) -> (Vec<Setting>, bool) {
+    let (found, is_whole) = located(text);
+    (found.into_iter().map(|(setting, _)| setting).collect(), is_whole)
+}
+
+/// As [`read`], with where each setting stands: from its key to the end of its last line.
+fn located(text: &[u8]) -> (Vec<(Setting, Range<usize>)>, bool) {
     let mut reader = Reader::new(text);
+    let mark = text.len() - reader.text.len();
     let mut found = Vec::new();
     let mut is_whole = true;
     while !reader.is_at_end() {
         // A line that cannot be read ends there.
-        if reader.line(&mut found).is_none() {
-            is_whole = false;
-            reader.skip_line();
+        match reader.line() {
+            Some(Some((setting, at))) => found.push((setting, at.start + mark..at.end + mark)),
+            Some(None) => {}
+            None => {
+                is_whole = false;
+                reader.skip_line();
+            }
         }
     }
     (found, is_whole)
+}
+
+/// The text of a file without some of its settings, and byte for byte as it is otherwise. Where one of them took the place
+/// of settings of the same name, these stand there again, as they were written before. Nothing if git would not read the
+/// rest as that.
+pub(crate) fn without(before: &[u8], after: &[u8], is_held: &dyn Fn(&Setting) -> bool) -> Option<Vec<u8>> {
+    let (was, _) = located(before);
+    let (found, is_whole) = located(after);
+    let kept: BTreeSet<&Setting> = found.iter().map(|(setting, _)| setting).collect();
+    let mut put_back: BTreeSet<&[u8]> = BTreeSet::new();
+    let mut expected: Vec<&Setting> = Vec::new();
+    let mut rest = Vec::new();
+    let mut at = 0;
+    for (setting, range) in &found {
+        if !is_held(setting) {
+            expected.push(setting);
+            continue;
+        }
+        rest.extend_from_slice(after.get(at..range.start)?);
+        at = range.end;
+        let mut lines: Vec<&[u8]> = Vec::new();
+        if put_back.insert(&setting.name) {
+            for (old, range) in was
+                .iter()
+                .filter(|(old, _)| old.name == setting.name && !kept.contains(old))
+            {
+                expected.push(old);
+                lines.push(before.get(range.clone())?.trim_ascii_end());
+            }
+        }
+        let start = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let stands_alone = rest.get(start..)?.iter().all(|byte| is_space(*byte));
+        match (lines.is_empty(), stands_alone) {
+            (true, true) => rest.truncate(start),
+            (true, false) => rest.push(b'\n'),
+            (false, _) => {
+                rest.extend_from_slice(&lines.join(&b"\n\t"[..]));
+                rest.push(b'\n');
+            }
+        }
+    }
+    rest.extend_from_slice(after.get(at..)?);
+    let (is, is_still_whole) = read(&rest);
+    (is_whole && is_still_whole && is.iter().eq(expected)).then_some(rest)
 }
 
 /// Git's `isspace`.
@@ -209,24 +265,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end of a setting, of a section's name, or of what is neither; nothing if git cannot read it.
-    fn line(&mut self, found: &mut Vec<Setting>) -> Option<()> {
+    /// Reads to the end of a setting, of a section's name, or of what is neither; nothing if git cannot read it. Gives the
+    /// setting, if it is one, and where it stands.
+    fn line(&mut self) -> Option<Option<(Setting, Range<usize>)>> {
         match self.next() {
-            byte if is_space(byte) => Some(()),
+            byte if is_space(byte) => Some(None),
             b'#' | b';' => {
                 self.skip_line();
-                Some(())
+                Some(None)
             }
             b'[' => {
                 self.section.clear();
                 let name = self.section_name()?;
                 self.section = [name, b".".to_vec()].concat();
-                Some(())
+                Some(None)
             }
             byte if byte.is_ascii_alphabetic() => {
+                let start = self.at - 1;
                 let setting = self.setting(byte)?;
-                found.push(setting);
-                Some(())
+                Some(Some((setting, start..self.at)))
             }
             _ => None,
         }
@@ -326,4 +383,70 @@ impl<'a> Reader<'a> {
 
 fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rest(before: &str, after: &str) -> Option<String> {
+        let is_held = |setting: &Setting| setting.value.as_deref().is_some_and(|value| value.starts_with(b"evil"));
+        let rest = without(before.as_bytes(), after.as_bytes(), &is_held)?;
+        Some(String::from_utf8(rest).expect("it is text"))
+    }
+
+    #[test]
+    fn settings_are_taken_out_and_all_else_stays_as_it_is_written() {
+        for (after, expected) in [
+            ("[a]\n\tb = 1\n\tc = evil\n\td = 2\n", "[a]\n\tb = 1\n\td = 2\n"),
+            (
+                "# c\n[a]\n\tc = evil ; why\n ; d\n[b \"X\"]\n e\n",
+                "# c\n[a]\n ; d\n[b \"X\"]\n e\n",
+            ),
+            ("[a] c = evil\n\tb = \"x # y\" # z\n", "[a] \n\tb = \"x # y\" # z\n"),
+            ("[a]\n c = \\\n  evil \\\n  x\n b = x\\\n  y\n", "[a]\n b = x\\\n  y\n"),
+            ("[a]\r\n\tc = evil\r\n\tb = 1\r\n", "[a]\r\n\tb = 1\r\n"),
+            ("[a]\n\tb = 1\n\tc = evil", "[a]\n\tb = 1\n"),
+            ("\u{feff}[a]\n\tc = evil\n\tc = evil2\n\tb\n", "\u{feff}[a]\n\tb\n"),
+            ("[a]\n\tc = \"evil\\\"\\n\"\n[a]b=[c]\n", "[a]\n[a]b=[c]\n"),
+        ] {
+            assert_eq!(rest("", after).as_deref(), Some(expected), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_set_before_stands_there_again() {
+        for (before, after, expected) in [
+            (
+                "[a]\n\tc = mine # keep\n\tb = 1\n",
+                "[a]\n\tc = evil\n\tb = 2\n",
+                "[a]\n\tc = mine # keep\n\tb = 2\n",
+            ),
+            (
+                "[a]\n\tc = one\n\tc = two\n",
+                "[a]\n\tc = evil\n[d]\n\tc = x\n",
+                "[a]\n\tc = one\n\tc = two\n[d]\n\tc = x\n",
+            ),
+            // What is still there is not put there twice.
+            (
+                "[a]\n\tc = one\n\tc = two\n",
+                "[a]\n\tc = one\n\tc = evil\n",
+                "[a]\n\tc = one\n\tc = two\n",
+            ),
+            ("[a]\n\tc = mine", "[a] c = evil\n", "[a] c = mine\n"),
+        ] {
+            assert_eq!(rest(before, after).as_deref(), Some(expected), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_taken_apart_is_not() {
+        for (before, after) in [
+            ("", "[a]\n\tc = evil\n\tb = \"x\n"),
+            // The end of the file ends a line that would go on.
+            ("[a]\n\tc = mine\\\n", "[a]\n\tc = evil\n\tb = 1\n"),
+        ] {
+            assert_eq!(rest(before, after), None, "{after:?}");
+        }
+    }
 }
