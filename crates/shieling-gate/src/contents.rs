@@ -40,6 +40,8 @@ pub(crate) struct Wrong {
     pub(crate) why: String,
     /// Whether it can be read: it may be half written otherwise.
     pub(crate) is_readable: bool,
+    /// The content without it, if it can be taken out.
+    pub(crate) rest: Option<Vec<u8>>,
 }
 
 impl Wrong {
@@ -47,13 +49,18 @@ impl Wrong {
         Self {
             why: "what it says cannot be read".to_owned(),
             is_readable: false,
+            rest: None,
         }
     }
 }
 
 impl From<String> for Wrong {
     fn from(why: String) -> Self {
-        Self { why, is_readable: true }
+        Self {
+            why,
+            is_readable: true,
+            rest: None,
+        }
     }
 }
 
@@ -79,7 +86,12 @@ impl Check {
             Self::Toml(keys) => judge(outline::of_toml, keys, before, after, leads_inside),
             Self::Lines(separator, keys) => {
                 let read = |text: &[u8]| outline::of_lines(text, separator);
-                judge(read, keys, before, after, leads_inside)
+                let mut wrong = judge(read, keys, before, after, leads_inside)?;
+                let was = before.unwrap_or_default();
+                let known: BTreeSet<Leaf> = read(was).unwrap_or_default().into_iter().collect();
+                let is_held = |leaf: &Leaf| !is_fine(leaf, &known, keys, leads_inside);
+                wrong.rest = outline::lines_without(was, after, separator, &is_held);
+                Some(wrong)
             }
             Self::Blocks(keys) => judge(outline::of_blocks, keys, before, after, leads_inside),
             Self::Tasks => {
@@ -123,6 +135,7 @@ impl Check {
                 (!leads_inside(target)).then(|| Wrong {
                     why: format!("it leads to `{}`", shown(target.as_bytes())),
                     is_readable: !target.is_empty(),
+                    rest: None,
                 })
             }
         }
@@ -140,18 +153,19 @@ fn judge(
         return Some(Wrong::unreadable());
     };
     let before: BTreeSet<Leaf> = before.and_then(read).unwrap_or_default().into_iter().collect();
-    let is_fine = |leaf: &Leaf| {
-        // An empty file.
-        leaf.keys.is_empty() && leaf.value == "{}"
-            || before.contains(leaf)
-            || keys.iter().any(|key| allows(key, leaf, leads_inside))
-    };
-    let held = leaves.iter().find(|leaf| !is_fine(leaf))?;
+    let held = leaves.iter().find(|leaf| !is_fine(leaf, &before, keys, leads_inside))?;
     if held.keys.is_empty() {
         return Some("it is a value alone, and not an object with settings".to_owned().into());
     }
     let held = shown(held.keys.join("/").as_bytes());
     Some(format!("`{held}` is not known to run nothing").into())
+}
+
+fn is_fine(leaf: &Leaf, before: &BTreeSet<Leaf>, keys: &[&str], leads_inside: Leads<'_>) -> bool {
+    // An empty file.
+    leaf.keys.is_empty() && leaf.value == "{}"
+        || before.contains(leaf)
+        || keys.iter().any(|key| allows(key, leaf, leads_inside))
 }
 
 fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {

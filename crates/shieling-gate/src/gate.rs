@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -741,7 +742,12 @@ impl<'a> Gate<'a> {
                 .iter()
                 .filter(|place| place.git == directory)
             {
-                if let Some(found) = self.of_git(&part, &entry, place)? {
+                let found = match self.of_git(&part, &entry, place) {
+                    // It is gone by now.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    found => found?,
+                };
+                if let Some(found) = found {
                     return Ok(Some(held(
                         "git.layout",
                         format!(
@@ -767,7 +773,7 @@ impl<'a> Gate<'a> {
             let path = git.join(&rest);
             match after.entry(&path)?.map(|entry| entry.kind) {
                 Some(Kind::Directory) if git::is_looked_into(&rest) => {
-                    let names = after.names(&path)?;
+                    let names = names_in(after, &path)?;
                     seen += names.len();
                     if seen > ENTRIES {
                         return Err(io::Error::other(format!(
@@ -860,14 +866,18 @@ impl<'a> Gate<'a> {
                 check.holds(before.as_deref(), &content, &inside)
             }
         };
-        Ok(because.map(|Wrong { why, is_readable }| {
+        Ok(because.map(|Wrong { why, is_readable, rest }| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
             let because = format!("`{}`: {}{why}", shown_path(path), row.does);
-            held(rule_of(row), because, PERSON).acted_on(match row.judge {
+            let act = match row.judge {
                 Judge::HoldAtEnd => Act::BeforeOutcome,
                 _ if !is_readable => Act::OnceStill,
                 _ => Act::AtOnce,
-            })
+            };
+            HeldBack {
+                rest,
+                ..held(rule_of(row), because, PERSON).acted_on(act)
+            }
         }))
     }
 
@@ -894,7 +904,7 @@ impl<'a> Gate<'a> {
         let mut ahead = vec![PathBuf::new()];
         let mut seen = 0;
         while let Some(above) = ahead.pop() {
-            for name in after.names(&inside.join(&above))? {
+            for name in names_in(after, &inside.join(&above))? {
                 seen += 1;
                 if seen > PACKAGED {
                     return told("it has too much in it to be looked at");
@@ -1089,6 +1099,14 @@ impl std::fmt::Debug for Gate<'_> {
             .debug_struct("Gate")
             .field("root", &self.around.root)
             .finish_non_exhaustive()
+    }
+}
+
+/// The names in a directory, of which there are none if it is gone by now.
+fn names_in(tree: &dyn Tree, directory: &Path) -> io::Result<Vec<OsString>> {
+    match tree.names(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names,
     }
 }
 

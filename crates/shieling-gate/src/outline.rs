@@ -4,6 +4,10 @@
 //! Readers differ in what ends a line, and so in what a comment or a string covers: a text with line ends that only some
 //! of them know is not read at all.
 
+use std::ops::Range;
+
+use crate::rest::{self, Form, Located};
+
 /// A value that holds no other, and the keys that lead to it; of a list, its key once for each of its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Leaf {
@@ -89,10 +93,41 @@ fn flatten(value: &toml::Value, keys: &mut Vec<String>, leaves: &mut Vec<Leaf>) 
 /// All values of a file of lines `key = value` or `key: value`, under sections `[name]` if it has some; nothing if a line
 /// is neither, nor a comment.
 pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
+    Some(located(text, separator)?.into_iter().map(|(leaf, _)| leaf).collect())
+}
+
+/// The text of a file of lines without some of them, as [`rest::without`] gives it.
+pub(crate) fn lines_without(
+    before: &[u8],
+    after: &[u8],
+    separator: char,
+    is_held: &dyn Fn(&Leaf) -> bool,
+) -> Option<Vec<u8>> {
+    let form = Form {
+        name: &|leaf: &Leaf| leaf.keys.clone(),
+        read: &|text| of_lines(text, separator),
+        between: b"\n",
+    };
+    let before = Located {
+        text: before,
+        settings: located(before, separator).unwrap_or_default(),
+    };
+    let after = Located {
+        text: after,
+        settings: located(after, separator)?,
+    };
+    rest::without(&before, &after, is_held, &form)
+}
+
+/// As [`of_lines`], with where each line stands.
+fn located(text: &[u8], separator: char) -> Option<Vec<(Leaf, Range<usize>)>> {
     let text = plain_text(text)?;
-    let mut leaves = Vec::new();
+    let mut found = Vec::new();
     let mut section: Option<String> = None;
-    for line in text.lines() {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let start = end;
+        end += line.len();
         let line = line.trim_end();
         if line.is_empty() || line == "---" || line.starts_with(['#', ';']) {
             continue;
@@ -108,16 +143,17 @@ pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
             continue;
         }
         let (key, value) = line.split_once(separator).unwrap_or((line, ""));
-        if key.len() > KEY || section.as_ref().is_some_and(|name| name.len() > KEY) || !is_bounded(&leaves) {
+        if key.len() > KEY || section.as_ref().is_some_and(|name| name.len() > KEY) || found.len() > LEAVES {
             return None;
         }
         let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
-        leaves.push(Leaf {
+        let leaf = Leaf {
             keys: section.iter().cloned().chain([unquoted(key)]).collect(),
             value: unquoted(value),
-        });
+        };
+        found.push((leaf, start..end));
     }
-    Some(leaves)
+    Some(found)
 }
 
 /// The outermost keys of a YAML file in block style, each with all that stands below it; nothing if it is written
@@ -325,6 +361,28 @@ mod tests {
             assert_eq!(shown(text), leaves, "{text}");
         }
         assert_eq!(shown(&format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000))), None);
+    }
+
+    #[test]
+    fn held_lines_alone_are_taken_out_of_a_file() {
+        let rest = |before: &str, after: &str| {
+            let is_held = |leaf: &Leaf| leaf.value.contains("evil");
+            let rest = lines_without(before.as_bytes(), after.as_bytes(), '=', &is_held)?;
+            Some(String::from_utf8(rest).expect("it is text"))
+        };
+        for (before, after, expected) in [
+            ("", "# c\r\na=1\r\nb=evil\r\n\r\nc = 2", Some("# c\r\na=1\r\n\r\nc = 2")),
+            ("b=mine\n", "a=1\nb = evil\nb=evil2\n", Some("a=1\nb=mine\n")),
+            (
+                "[s]\nb=mine",
+                "[s]\nb=evil\n[t]\na=1\n",
+                Some("[s]\nb=mine\n[t]\na=1\n"),
+            ),
+            ("", "b=evil\n", None),
+            ("", "a=1\nb=evil\n  c\n", None),
+        ] {
+            assert_eq!(rest(before, after).as_deref(), expected, "{after:?}");
+        }
     }
 
     #[test]

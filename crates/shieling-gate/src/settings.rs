@@ -10,6 +10,8 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+use crate::rest::{self, Form, Located};
+
 /// The longest file of settings that is judged, in bytes.
 pub const LONGEST: usize = 1 << 20;
 
@@ -136,48 +138,21 @@ fn located(text: &[u8]) -> (Vec<(Setting, Range<usize>)>, bool) {
     (found, is_whole)
 }
 
-/// The text of a file without some of its settings, and byte for byte as it is otherwise. Where one of them took the place
-/// of settings of the same name, these stand there again, as they were written before. Nothing if git would not read the
-/// rest as that.
+/// The text of a file without some of its settings, as [`rest::without`] gives it.
 pub(crate) fn without(before: &[u8], after: &[u8], is_held: &dyn Fn(&Setting) -> bool) -> Option<Vec<u8>> {
-    let (was, _) = located(before);
-    let (found, is_whole) = located(after);
-    let kept: BTreeSet<&Setting> = found.iter().map(|(setting, _)| setting).collect();
-    let mut put_back: BTreeSet<&[u8]> = BTreeSet::new();
-    let mut expected: Vec<&Setting> = Vec::new();
-    let mut rest = Vec::new();
-    let mut at = 0;
-    for (setting, range) in &found {
-        if !is_held(setting) {
-            expected.push(setting);
-            continue;
-        }
-        rest.extend_from_slice(after.get(at..range.start)?);
-        at = range.end;
-        let mut lines: Vec<&[u8]> = Vec::new();
-        if put_back.insert(&setting.name) {
-            for (old, range) in was
-                .iter()
-                .filter(|(old, _)| old.name == setting.name && !kept.contains(old))
-            {
-                expected.push(old);
-                lines.push(before.get(range.clone())?.trim_ascii_end());
-            }
-        }
-        let start = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let stands_alone = rest.get(start..)?.iter().all(|byte| is_space(*byte));
-        match (lines.is_empty(), stands_alone) {
-            (true, true) => rest.truncate(start),
-            (true, false) => rest.push(b'\n'),
-            (false, _) => {
-                rest.extend_from_slice(&lines.join(&b"\n\t"[..]));
-                rest.push(b'\n');
-            }
-        }
-    }
-    rest.extend_from_slice(after.get(at..)?);
-    let (is, is_still_whole) = read(&rest);
-    (is_whole && is_still_whole && is.iter().eq(expected)).then_some(rest)
+    let located = |text| Located {
+        text,
+        settings: located(text).0,
+    };
+    let form = Form {
+        name: &|setting: &Setting| setting.name.clone(),
+        read: &|text| {
+            let (found, is_whole) = read(text);
+            is_whole.then_some(found)
+        },
+        between: b"\n\t",
+    };
+    rest::without(&located(before), &located(after), is_held, &form)
 }
 
 /// Git's `isspace`.
@@ -433,7 +408,12 @@ mod tests {
                 "[a]\n\tc = one\n\tc = evil\n",
                 "[a]\n\tc = one\n\tc = two\n",
             ),
-            ("[a]\n\tc = mine", "[a] c = evil\n", "[a] c = mine\n"),
+            ("[a]\n\tc = mine", "[a] c = evil\n b\n", "[a] c = mine\n b\n"),
+            (
+                "[a]\n\tb = 1 # x\n",
+                "[a]\n\tb = 1 # x\n[c]\n\td = evil\n",
+                "[a]\n\tb = 1 # x\n",
+            ),
         ] {
             assert_eq!(rest(before, after).as_deref(), Some(expected), "{after:?}");
         }
@@ -443,6 +423,7 @@ mod tests {
     fn what_cannot_be_taken_apart_is_not() {
         for (before, after) in [
             ("", "[a]\n\tc = evil\n\tb = \"x\n"),
+            ("", "# c\n[a]\n\tc = evil\n"),
             // The end of the file ends a line that would go on.
             ("[a]\n\tc = mine\\\n", "[a]\n\tc = evil\n\tb = 1\n"),
         ] {

@@ -933,7 +933,8 @@ impl Watch {
             why: mut held,
             after,
         } = held;
-        let (path, after) = (path.as_path(), after.as_ref().map(|(after, _)| after));
+        let (path, stamp) = (path.as_path(), after.as_ref().map(|(_, stamp)| stamp));
+        let after = after.as_ref().map(|(after, _)| after);
         // One after the other: all of them could be more than there is memory.
         let content = match after.map(|after| (&after.kind, after.mode)) {
             Some((Kind::File, mode)) => {
@@ -945,7 +946,7 @@ impl Watch {
             _ => None,
         };
         let was = self.before.0.get(path);
-        let owner = was.map(|was| was.stamp.owner);
+        let owner = was.map(|was| was.stamp.owner).or(stamp.map(|stamp| stamp.owner));
         if held.rule.as_str() == "git.hard-link" {
             let failed = match &content {
                 Some(content) => self.replace(path, content, owner).err().map(|errno| errno.to_string()),
@@ -972,6 +973,9 @@ impl Watch {
             (Kind::Link(target), _) => Some(Content::Link(target.clone())),
             _ => None,
         });
+        if rest.is_some() {
+            held.instead.push_str("; the rest of the file stays");
+        }
         let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
             held.instead
