@@ -3,7 +3,7 @@
 //! Rows are tried in order, and the first whose key fits decides. A setting that no row names is held back: a later git may
 //! run code by it.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::settings::Setting;
 use crate::text::{is_plain_name, shown};
@@ -27,6 +27,8 @@ enum Value {
     AddressBefore,
     /// That it is a path in the workspace, relative to the git directory.
     InTree,
+    /// That it is a file in the workspace, relative to the top of a working tree.
+    File,
     /// That it is a command of git's own without options that run something.
     Alias,
     /// That it holds no option that names a strategy or a program.
@@ -342,7 +344,7 @@ const TABLE: &[Row] = &[
         Value::Never,
         "git runs programs by it, or trusts signatures by it",
     ),
-    row(&["commit.template"], Value::InTree, "git reads that file into messages"),
+    row(&["commit.template"], Value::File, "git reads that file into messages"),
     row(&["commit.*", "tag.*"], Value::Any, ""),
     row(&["interactive.difffilter"], Value::Never, RUNS),
     row(
@@ -368,7 +370,7 @@ const TABLE: &[Row] = &[
     ),
     row(
         &["format.signaturefile"],
-        Value::InTree,
+        Value::File,
         "git reads that file into messages",
     ),
     row(
@@ -652,6 +654,13 @@ pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Optio
         Value::Addresses => text.split_whitespace().all(is_ordinary),
         Value::AddressBefore => is_whole_address(&String::from_utf8_lossy(setting.parts().1.unwrap_or_default())),
         Value::InTree => setting.paths().iter().all(|path| in_tree(path)),
+        Value::File => setting.paths().iter().all(|path| {
+            let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+            match is_below && !path.to_string_lossy().starts_with(['~', '%']) {
+                true => true,
+                false => path.is_absolute() && in_tree(path),
+            }
+        }),
         Value::Alias => is_harmless_alias(&text),
         Value::MergeOptions => text.split_whitespace().all(|word| {
             [
