@@ -114,6 +114,20 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 /// Strategies that git brings with it; another is a program.
 const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
+/// Options of `git am` for patches that lead to no other place.
+const APPLY_OPTIONS: &[&str] = &[
+    "--whitespace=nowarn",
+    "--whitespace=warn",
+    "--whitespace=fix",
+    "--whitespace=strip",
+    "--whitespace=error",
+    "--whitespace=error-all",
+    "--ignore-whitespace",
+    "--ignore-space-change",
+    "--reject",
+    "--3way",
+];
+
 /// Drivers that are git's own, or git-lfs's.
 const DRIVERS: &[&str] = &[
     "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran",
@@ -606,6 +620,24 @@ impl<'a> Gate<'a> {
                     let rest = lines.filter(|line| !runs(&String::from_utf8_lossy(line)));
                     held.rest = Some(rest.flatten().copied().collect());
                     held
+                })
+            }
+            Role::ApplyOptions => {
+                let is_fine = |word: &&str| {
+                    let number = word.strip_prefix("-p").or(word.strip_prefix("-C"));
+                    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+                        || APPLY_OPTIONS.contains(word)
+                };
+                let mut words = text.split_whitespace().map(|word| word.trim_matches('\''));
+                words.find(|word| !word.is_empty() && !is_fine(word)).map(|word| {
+                    held(
+                        "git.apply-options",
+                        format!(
+                            "`{path}` has `git am --continue` take the option `{}`, which can write elsewhere",
+                            shown(word.as_bytes())
+                        ),
+                        "give up with `git am --abort`, and apply the patches without it",
+                    )
                 })
             }
             Role::Resolutions => {

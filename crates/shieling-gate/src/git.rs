@@ -38,6 +38,8 @@ pub(crate) enum Role {
     Strategy,
     /// The options of a sequence that is under way.
     SequenceOptions,
+    /// The options with which patches of a series that is under way are applied.
+    ApplyOptions,
     /// Which files of the working tree have conflicts whose resolutions git records and replays.
     Resolutions,
     /// Objects, which git replaces and does not write to.
@@ -205,6 +207,7 @@ fn role(rest: &Path) -> Role {
         ("rebase-merge", "strategy") => Role::Strategy,
         ("sequencer", "opts") => Role::SequenceOptions,
         ("MERGE_RR", "") => Role::Resolutions,
+        ("rebase-apply", "apply-opt") => Role::ApplyOptions,
         _ => Role::Other,
     }
 }

@@ -240,13 +240,18 @@ const TABLE: &[Row] = &[
         "git runs a program to reach it",
     ),
     row(
+        &["extensions.refstorage"],
+        Value::Word,
+        "git keeps references in the place that it names",
+    ),
+    row(
         &["rebase.instructionformat"],
         Value::Never,
         "git executes lines of it in a rebase",
     ),
     row(&["mergetool.vimdiff.layout", "mergetool.*.layout"], Value::Word, RUNS),
     row(
-        &["remote.*.url", "remote.*.pushurl"],
+        &["remote.*.url", "remote.*.pushurl", "remote.*.lfsurl"],
         Value::Address,
         "git runs a program to reach it",
     ),
@@ -265,7 +270,6 @@ const TABLE: &[Row] = &[
             "remote.*.followremotehead",
             "remote.*.gh-resolved",
             "remote.*.serveroption",
-            "remote.*.lfsurl",
             "remote.*.proxyauthmethod",
         ],
         Value::Any,

@@ -168,6 +168,16 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
             "git.resolutions",
         ),
         (".git/rr-cache", "-> ../x", "git.link"),
+        (
+            ".git/rebase-apply/apply-opt",
+            " '-p1' '--build-fake-ancestor=/home/u/x'\n",
+            "git.apply-options",
+        ),
+        (
+            ".git/rebase-apply/apply-opt",
+            " '--directory=../x'\n",
+            "git.apply-options",
+        ),
         (".git/worktrees/t/commondir", "../../../evil\n", "git.common-directory"),
         (".git/worktrees/t/gitdir", "/home/u/other/.git\n", "git.linked-tree"),
         (
@@ -224,6 +234,8 @@ fn what_ordinary_work_leaves_in_a_repository_passes() {
         ),
         (".git/rebase-merge/strategy", "ort\n"),
         (".git/MERGE_RR", ""),
+        (".git/rebase-apply/apply-opt", "\n"),
+        (".git/rebase-apply/apply-opt", " '-p2' '--whitespace=fix'\n"),
         (
             ".git/MERGE_RR",
             "0123456789012345678901234567890123456789\tsrc/a..b\x000123456789012345678901234567890123456789.1\tc\td\0",
