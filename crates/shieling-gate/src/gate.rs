@@ -54,6 +54,8 @@ pub enum LeadKind {
     GitSettings,
     /// Something that is executed, or a directory of such.
     Code,
+    /// A directory among packages that is opened as a folder, by a link to it: see [`Gate::opened_by`].
+    Folder,
 }
 
 /// What of a path has to be remembered: see [`Gate::concern`].
@@ -89,6 +91,8 @@ struct Directory {
     gits: Vec<PathBuf>,
     /// The leads to it, or into it.
     leads: Vec<Lead>,
+    /// The directories among packages that are opened as a folder, in which it lies.
+    opened: Vec<PathBuf>,
     /// The rows of the table that its names begin.
     rows: Vec<usize>,
 }
@@ -394,8 +398,17 @@ impl<'a> Gate<'a> {
         }
         leads.extend(self.around.leads.iter().cloned());
         leads.retain(|lead| path.starts_with(&lead.path) || lead.path.parent() == Some(path));
+        let is_folder = |lead: &Lead| lead.kind == LeadKind::Folder;
+        let opened = leads.iter().filter(|lead| is_folder(lead));
+        let opened = opened.map(|lead| lead.path.clone()).collect();
+        leads.retain(|lead| !is_folder(lead));
         let rows = names::rows_of_directory(path, &self.home);
-        let directory = Rc::new(Directory { gits, leads, rows });
+        let directory = Rc::new(Directory {
+            gits,
+            leads,
+            opened,
+            rows,
+        });
         *last.borrow_mut() = Some((path.to_path_buf(), Rc::clone(&directory)));
         Ok(directory)
     }
@@ -835,7 +848,8 @@ impl<'a> Gate<'a> {
     fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
         let path = change.path;
         let is_link = matches!(after.kind, Kind::Link(_));
-        if is_link && !is_unchanged(change, after) && self.spelled(path, names::leads_to_row) {
+        let directory = self.directory(Side::After, path.parent().unwrap_or(Path::new("")))?;
+        if is_link && !is_unchanged(change, after) && self.spelled(path, &directory.opened, names::leads_to_row) {
             return Ok(Some(held(
                 "tool.link",
                 format!(
@@ -913,13 +927,44 @@ impl<'a> Gate<'a> {
         }))
     }
 
-    /// Whether a link makes a folder that is opened of a directory in packages, whose settings are not judged.
+    /// What a link leads to, if it lies outside of packages, and that is a directory among them, or nothing yet.
+    fn opens(&self, link: &Path, target: &Path) -> io::Result<Option<(PathBuf, bool)>> {
+        if names::is_packages(link) {
+            return Ok(None);
+        }
+        let directory = link.parent().unwrap_or(Path::new(""));
+        let inside = match way::follow(self.around.after, self.around.root, directory, target)? {
+            Destination::Inside(inside) if names::is_packages(&inside) => inside,
+            Destination::Inside(_) | Destination::Outside(_) | Destination::Nowhere => return Ok(None),
+        };
+        Ok(match self.around.after.entry(&inside)?.map(|entry| entry.kind) {
+            Some(Kind::Directory) => Some((inside, true)),
+            None => Some((inside, false)),
+            Some(_) => None,
+        })
+    }
+
+    /// The lead that a link makes, if there is one at this path that passed: in the directory among packages to which it
+    /// leads, files are judged from then on as in any folder.
+    ///
+    /// # Errors
+    /// If the tree after cannot be read.
+    pub fn opened_by(&self, link: &Path) -> io::Result<Option<Lead>> {
+        let Some(Kind::Link(target)) = self.around.after.entry(link)?.map(|entry| entry.kind) else {
+            return Ok(None);
+        };
+        let opened = self.opens(link, &target)?;
+        Ok(opened.map(|(path, _)| Lead {
+            path,
+            kind: LeadKind::Folder,
+        }))
+    }
+
+    /// Why a link must not make a folder that is opened of a directory in packages, whose settings were not judged.
     fn opens_packages(&self, link: &Path, target: &Path) -> io::Result<Option<String>> {
         let after = self.around.after;
-        let directory = link.parent().unwrap_or(Path::new(""));
-        let inside = match way::follow(after, self.around.root, directory, target)? {
-            Destination::Inside(inside) if names::is_packages(&inside) && !names::is_packages(link) => inside,
-            Destination::Inside(_) | Destination::Outside(_) | Destination::Nowhere => return Ok(None),
+        let Some((inside, is_there)) = self.opens(link, target)? else {
+            return Ok(None);
         };
         let told = |why: &str| {
             Ok(Some(format!(
@@ -928,10 +973,8 @@ impl<'a> Gate<'a> {
                 shown_path(&inside)
             )))
         };
-        match after.entry(&inside)?.map(|entry| entry.kind) {
-            Some(Kind::Directory) => {}
-            None => return told("nothing is there yet"),
-            Some(_) => return Ok(None),
+        if !is_there {
+            return told("nothing is there yet");
         }
         let mut ahead = vec![PathBuf::new()];
         let mut seen = 0;
@@ -967,9 +1010,10 @@ impl<'a> Gate<'a> {
     }
 
     /// Asks the table about a path.
-    fn spelled<T>(&self, path: &Path, ask: impl FnOnce(Spelled<'_>) -> T) -> T {
+    fn spelled<T>(&self, path: &Path, opened: &[PathBuf], ask: impl FnOnce(Spelled<'_>) -> T) -> T {
         ask(Spelled {
             path,
+            opened,
             home: &self.home,
             was_there: &|| !matches!(self.around.before.entry(path), Ok(None)),
         })
@@ -978,7 +1022,7 @@ impl<'a> Gate<'a> {
     /// The row of the table for a path, if there is one.
     fn row(&self, side: Side, path: &Path) -> io::Result<Option<&'static Row>> {
         let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
-        Ok(self.spelled(path, |spelled| names::row(spelled, &directory.rows)))
+        Ok(self.spelled(path, &directory.opened, |spelled| names::row(spelled, &directory.rows)))
     }
 
     // What settings that were there lead to.
@@ -1005,7 +1049,7 @@ impl<'a> Gate<'a> {
                 let git = change.path.parent().unwrap_or(Path::new(""));
                 self.settings(change.path, git, before.as_deref().unwrap_or_default(), &content)
             }
-            LeadKind::Code => {
+            LeadKind::Code | LeadKind::Folder => {
                 let same = match &before {
                     Some(before) if change.before.as_ref().is_some_and(|was| was.size == after.size) => {
                         *before == self.content_after(change.path)?

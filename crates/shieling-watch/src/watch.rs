@@ -26,6 +26,9 @@ const REMEMBERED: usize = 512 << 20;
 const ROUNDS: usize = 6;
 /// The same, while commands run: a part that runs is taken back before the whole is looked at.
 const ROUNDS_WHILE_RUNNING: usize = 3;
+/// With how many leads links into packages are no longer followed.
+const LEADS: usize = 1_000;
+
 /// How deep a directory may be that is removed.
 const LEVELS: usize = 64;
 
@@ -905,6 +908,9 @@ impl Watch {
             self.before.0.remove(path);
             return;
         };
+        if matches!(entry.kind, Kind::Link(_)) {
+            self.follow_into_packages(path);
+        }
         let mut content = now.content(path);
         if let Some(short) = &content
             && (short.len() as u64) < entry.size
@@ -924,6 +930,18 @@ impl Watch {
                 stamp,
             },
         );
+    }
+
+    /// Has what lies in a directory among packages judged from now on, if a new link leads to it.
+    fn follow_into_packages(&mut self, link: &Path) {
+        let opened = gate(&self.plan, &self.before, &*self.live).opened_by(link);
+        if let Ok(Some(lead)) = opened
+            && self.plan.leads.len() < LEADS
+            && !self.plan.leads.contains(&lead)
+        {
+            self.plan.leads.push(lead);
+            self.has_new_settings = true;
+        }
     }
 
     /// Puts back what was there. Nothing is told of a file that has another name and gets a content of its own.

@@ -467,6 +467,52 @@ fn a_link_does_not_open_a_directory_of_packages_as_a_project() {
 }
 
 #[test]
+fn a_directory_of_packages_that_a_link_opens_is_judged_from_then_on() {
+    let after = Files::with(&[
+        ("node_modules/app/.vimrc", "x"),
+        ("node_modules/app/index.js", "x"),
+        ("node_modules/app/.npmrc", "save-exact=true\n"),
+        ("node_modules/app/node_modules/c/.vimrc", "x"),
+        ("node_modules/b/.vimrc", "x"),
+        ("app", "-> node_modules/app"),
+        ("node_modules/c", "-> app"),
+        ("file.js", "-> node_modules/app/index.js"),
+    ]);
+    let before = Files::default();
+    let around = |leads| Surroundings {
+        root: Path::new(ROOT),
+        home: None,
+        before: &before,
+        after: &after,
+        leads,
+        toolchains: &[],
+    };
+    let lead = |path: &str| Gate::new(around(&[])).opened_by(Path::new(path)).expect("in memory");
+    assert_eq!(
+        (lead("node_modules/c"), lead("file.js"), lead("node_modules/app")),
+        (None, None, None)
+    );
+    let leads = [lead("app").expect("it leads there")];
+    let gate = Gate::new(around(&leads));
+    for (path, is_held) in [
+        ("node_modules/app/.vimrc", true),
+        ("node_modules/app/index.js", false),
+        ("node_modules/app/.npmrc", false),
+        ("node_modules/app/node_modules/c/.vimrc", false),
+        ("node_modules/b/.vimrc", false),
+    ] {
+        let path = Path::new(path);
+        let change = Change {
+            path,
+            from: None,
+            before: None,
+            after: after.entry(path).expect("in memory"),
+        };
+        assert_eq!(gate.judge(&change).held_back().is_some(), is_held, "{path:?}");
+    }
+}
+
+#[test]
 fn what_the_settings_of_the_user_lead_to_is_held_back_and_its_neighbour_is_not() {
     let before = [
         (".git/HEAD", "ref: refs/heads/main\n"),

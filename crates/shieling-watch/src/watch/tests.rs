@@ -307,6 +307,29 @@ fn a_new_repository_stays_whole_without_the_settings_that_run_something() {
 }
 
 #[test]
+fn what_comes_later_into_packages_that_a_link_opened_is_judged() {
+    let place =
+        Place::with("mkdir -p node_modules/app node_modules/b node_modules/d src; echo x >node_modules/app/index.js");
+    let mut watch = place.watch();
+    place.run("ln -s ../node_modules/app src/app; echo save-exact=true >node_modules/app/.npmrc");
+    assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+    place.run("echo 1 >src/app/.vimrc; echo 1 >node_modules/b/.vimrc; echo script-shell=x >>src/app/.npmrc; mkdir -p src/app/vendor/c; echo 1 >src/app/vendor/c/.vimrc");
+    assert_eq!(
+        Back::of(&mut watch).paths(),
+        ["node_modules/app/.npmrc", "node_modules/app/.vimrc"]
+    );
+    assert_eq!(place.read("node_modules/app/.npmrc"), "save-exact=true\n");
+    // In one command, and while it runs.
+    place.run("ln -s node_modules/d d");
+    Back::at(&mut watch, When::Running);
+    place.run("mkdir node_modules/d/.vscode; echo '{\"git.path\": \"x\"}' >d/.vscode/settings.json; echo 2 >d/.vimrc");
+    assert_eq!(
+        Back::of(&mut watch).paths(),
+        ["node_modules/d/.vimrc", "node_modules/d/.vscode/settings.json"]
+    );
+}
+
+#[test]
 fn what_the_user_changes_while_nothing_runs_is_the_users() {
     let place = Place::with(REPOSITORY);
     let mut watch = place.watch();
