@@ -8,8 +8,8 @@ use crate::text::{is_plain_name, is_version, shown};
 
 /// How the content of a file is judged. Keys are names separated by `/`, in which `*` stands for any characters, and `+` for a plain name; `**` at the
 /// end for one or more further names. After `=` stands what the value has to be: `word`, `version`, `address`, `inside` (a
-/// path in the workspace), `flags` (of rustc),
-/// `arguments` (of cargo), or this text.
+/// path in the workspace), `flags` (of rustc), `arguments` (of cargo), `literal` (a text that is no template), or this
+/// text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check {
     /// A JSON file whose values have these keys.
@@ -18,9 +18,11 @@ pub(crate) enum Check {
     Toml(&'static [&'static str]),
     /// A file of lines of keys, this separator and values, with these keys.
     Lines(char, &'static [&'static str]),
+    /// A YAML file in block style whose outermost keys are these, whatever lies below them.
+    Blocks(&'static [&'static str]),
     /// A JSON file of tasks, none of which runs when the folder is opened.
     Tasks,
-    /// A text that has none of these in it.
+    /// A text that has none of these in it, in any case; they are in lower case.
     Lacks(&'static [&'static str]),
     /// Lines of a tool's name and versions.
     ToolVersions,
@@ -38,6 +40,8 @@ pub(crate) struct Wrong {
     pub(crate) why: String,
     /// Whether it can be read: it may be half written otherwise.
     pub(crate) is_readable: bool,
+    /// The content without it, if it can be taken out.
+    pub(crate) rest: Option<Vec<u8>>,
 }
 
 impl Wrong {
@@ -45,13 +49,18 @@ impl Wrong {
         Self {
             why: "what it says cannot be read".to_owned(),
             is_readable: false,
+            rest: None,
         }
     }
 }
 
 impl From<String> for Wrong {
     fn from(why: String) -> Self {
-        Self { why, is_readable: true }
+        Self {
+            why,
+            is_readable: true,
+            rest: None,
+        }
     }
 }
 
@@ -69,13 +78,22 @@ impl Check {
         if before == Some(after) {
             return None;
         }
+        let Some(text) = outline::plain_text(after) else {
+            return Some(Wrong::unreadable());
+        };
         match self {
             Self::Json(keys) => judge(outline::of_json, keys, before, after, leads_inside),
             Self::Toml(keys) => judge(outline::of_toml, keys, before, after, leads_inside),
             Self::Lines(separator, keys) => {
                 let read = |text: &[u8]| outline::of_lines(text, separator);
-                judge(read, keys, before, after, leads_inside)
+                let mut wrong = judge(read, keys, before, after, leads_inside)?;
+                let was = before.unwrap_or_default();
+                let known: BTreeSet<Leaf> = read(was).unwrap_or_default().into_iter().collect();
+                let is_held = |leaf: &Leaf| !is_fine(leaf, &known, keys, leads_inside);
+                wrong.rest = outline::lines_without(was, after, separator, &is_held);
+                Some(wrong)
             }
+            Self::Blocks(keys) => judge(outline::of_blocks, keys, before, after, leads_inside),
             Self::Tasks => {
                 let Some(leaves) = outline::of_json(after) else {
                     return Some(Wrong::unreadable());
@@ -88,22 +106,21 @@ impl Check {
                     .map(|_| "a task of it runs when the folder is opened".to_owned().into())
             }
             Self::Lacks(words) => {
-                let text = String::from_utf8_lossy(after);
+                let text = text.to_ascii_lowercase();
                 let word = words.iter().find(|word| text.contains(**word))?;
                 Some(format!("`{word}` stands in it").into())
             }
-            Self::ToolVersions => held_line(after, |line| {
+            Self::ToolVersions => held_line(text, |line| {
                 let mut words = line.split_whitespace();
                 words.next().is_some_and(is_plain_name) && words.all(is_version)
             }),
-            Self::Versions => held_line(after, |line| match line.split_once('=') {
+            Self::Versions => held_line(text, |line| match line.split_once('=') {
                 Some((name, version)) if is_plain_name(name) => is_version(version),
                 _ => is_version(line),
             }),
             Self::Toolchain => {
-                let text = String::from_utf8_lossy(after);
                 if !text.contains('[') && !text.contains('=') {
-                    return held_line(after, is_plain_name);
+                    return held_line(text, is_plain_name);
                 }
                 let keys: &[&str] = &[
                     "toolchain/channel=word",
@@ -114,11 +131,11 @@ impl Check {
                 judge(outline::of_toml, keys, before, after, leads_inside)
             }
             Self::Pointer => {
-                let text = String::from_utf8_lossy(after);
                 let target = text.trim_end();
                 (!leads_inside(target)).then(|| Wrong {
                     why: format!("it leads to `{}`", shown(target.as_bytes())),
                     is_readable: !target.is_empty(),
+                    rest: None,
                 })
             }
         }
@@ -136,15 +153,19 @@ fn judge(
         return Some(Wrong::unreadable());
     };
     let before: BTreeSet<Leaf> = before.and_then(read).unwrap_or_default().into_iter().collect();
-    let is_fine = |leaf: &Leaf| {
-        // An empty file.
-        leaf.keys.is_empty() && leaf.value == "{}"
-            || before.contains(leaf)
-            || keys.iter().any(|key| allows(key, leaf, leads_inside))
-    };
-    let held = leaves.iter().find(|leaf| !is_fine(leaf))?;
+    let held = leaves.iter().find(|leaf| !is_fine(leaf, &before, keys, leads_inside))?;
+    if held.keys.is_empty() {
+        return Some("it is a value alone, and not an object with settings".to_owned().into());
+    }
     let held = shown(held.keys.join("/").as_bytes());
     Some(format!("`{held}` is not known to run nothing").into())
+}
+
+fn is_fine(leaf: &Leaf, before: &BTreeSet<Leaf>, keys: &[&str], leads_inside: Leads<'_>) -> bool {
+    // An empty file.
+    leaf.keys.is_empty() && leaf.value == "{}"
+        || before.contains(leaf)
+        || keys.iter().any(|key| allows(key, leaf, leads_inside))
 }
 
 fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
@@ -185,6 +206,7 @@ fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
         Some("arguments") => !is
             .split_whitespace()
             .any(|word| word.starts_with("--config") || word.starts_with("-Z")),
+        Some("literal") => !["{{", "{%", "{#"].iter().any(|mark| is.contains(mark)),
         Some("flags") => is.split_whitespace().all(is_harmless_flag),
         Some(text) => is == text,
     }
@@ -209,8 +231,7 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// The first line that is neither empty, a comment, nor fine.
-fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<Wrong> {
-    let text = String::from_utf8_lossy(text);
+fn held_line(text: &str, is_fine: impl Fn(&str) -> bool) -> Option<Wrong> {
     let mut lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim());

@@ -33,7 +33,8 @@ pub struct HeldBack {
     pub instead: String,
     /// When a watcher has to act.
     pub act: Act,
-    /// The same file without what is held back, where a tool needs the rest of it to go on or to clean up.
+    /// The same file without what is held back, where the rest of it is needed (the steps of a rebase) or is of use by
+    /// itself (settings of git): it takes the place of the file, and of what was there before.
     pub rest: Option<Vec<u8>>,
 }
 

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::{Change, Entry, Kind, Tree};
@@ -53,6 +54,8 @@ pub enum LeadKind {
     GitSettings,
     /// Something that is executed, or a directory of such.
     Code,
+    /// A directory among packages that is opened as a folder, by a link to it: see [`Gate::opened_by`].
+    Folder,
 }
 
 /// What of a path has to be remembered: see [`Gate::concern`].
@@ -88,6 +91,8 @@ struct Directory {
     gits: Vec<PathBuf>,
     /// The leads to it, or into it.
     leads: Vec<Lead>,
+    /// The directories among packages that are opened as a folder, in which it lies.
+    opened: Vec<PathBuf>,
     /// The rows of the table that its names begin.
     rows: Vec<usize>,
 }
@@ -113,6 +118,20 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 /// Strategies that git brings with it; another is a program.
 const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
+/// Options of `git am` for patches that lead to no other place.
+const APPLY_OPTIONS: &[&str] = &[
+    "--whitespace=nowarn",
+    "--whitespace=warn",
+    "--whitespace=fix",
+    "--whitespace=strip",
+    "--whitespace=error",
+    "--whitespace=error-all",
+    "--ignore-whitespace",
+    "--ignore-space-change",
+    "--reject",
+    "--3way",
+];
+
 /// Drivers that are git's own, or git-lfs's.
 const DRIVERS: &[&str] = &[
     "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran",
@@ -120,11 +139,17 @@ const DRIVERS: &[&str] = &[
     "ruby", "rust", "scheme", "tex",
 ];
 
+/// How many settings that are held back are named beside the first.
+const TOLD: usize = 3;
+
 /// How many settings files one repository may include.
 const INCLUDED: usize = 100;
 
-/// How many hooks are looked at when a directory becomes a git directory; with more, it is held back.
-const HOOKS: usize = 1_000;
+/// How many entries are looked at when a directory becomes a git directory; with more, it is held back.
+const ENTRIES: usize = 10_000;
+
+/// How many entries are looked at below a link into the directory of a package manager; with more, it is held back.
+const PACKAGED: usize = 2_000;
 
 /// Which of the two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -373,8 +398,17 @@ impl<'a> Gate<'a> {
         }
         leads.extend(self.around.leads.iter().cloned());
         leads.retain(|lead| path.starts_with(&lead.path) || lead.path.parent() == Some(path));
+        let is_folder = |lead: &Lead| lead.kind == LeadKind::Folder;
+        let opened = leads.iter().filter(|lead| is_folder(lead));
+        let opened = opened.map(|lead| lead.path.clone()).collect();
+        leads.retain(|lead| !is_folder(lead));
         let rows = names::rows_of_directory(path, &self.home);
-        let directory = Rc::new(Directory { gits, leads, rows });
+        let directory = Rc::new(Directory {
+            gits,
+            leads,
+            opened,
+            rows,
+        });
         *last.borrow_mut() = Some((path.to_path_buf(), Rc::clone(&directory)));
         Ok(directory)
     }
@@ -601,6 +635,44 @@ impl<'a> Gate<'a> {
                     held
                 })
             }
+            Role::ApplyOptions => {
+                let is_fine = |word: &&str| {
+                    let number = word.strip_prefix("-p").or(word.strip_prefix("-C"));
+                    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+                        || APPLY_OPTIONS.contains(word)
+                };
+                let mut words = text.split_whitespace().map(|word| word.trim_matches('\''));
+                words.find(|word| !word.is_empty() && !is_fine(word)).map(|word| {
+                    held(
+                        "git.apply-options",
+                        format!(
+                            "`{path}` has `git am --continue` take the option `{}`, which can write elsewhere",
+                            shown(word.as_bytes())
+                        ),
+                        "give up with `git am --abort`, and apply the patches without it",
+                    )
+                })
+            }
+            Role::Resolutions => {
+                let is_inside = |record: &str| {
+                    let path = record.split_once('\t').map(|(_, path)| Path::new(path));
+                    path.is_some_and(|path| {
+                        path.file_name().is_some() && path.components().all(|part| matches!(part, Component::Normal(_)))
+                    })
+                };
+                let mut records = text.split('\0').filter(|record| !record.is_empty());
+                records.find(|record| !is_inside(record)).map(|record| {
+                    held(
+                        "git.resolutions",
+                        format!(
+                            "`{path}` has git read a file outside of the workspace, and copy it: `{}`",
+                            shown(record.as_bytes())
+                        ),
+                        "remove it with `git rerere clear`",
+                    )
+                    .acted_on(once_said)
+                })
+            }
             Role::Strategy => (!STRATEGIES.contains(&line)).then(|| strategy(&path, line)),
             Role::SequenceOptions => {
                 let settings = settings::parse(&content);
@@ -632,26 +704,37 @@ impl<'a> Gate<'a> {
         }
         let was: BTreeSet<Setting> = was.into_iter().collect();
         let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
-        for setting in &found {
-            // `~` is a home, and `%(prefix)` where git is installed.
-            let in_tree = |value: &Path| {
-                let leads = || match self.leads_inside(git, value) {
-                    // Git would write its files over settings and hooks.
-                    Ok(Some(Some(inside))) => !self.is_in_git(&inside).unwrap_or(true),
-                    Ok(Some(None)) => true,
-                    Ok(None) | Err(_) => false,
-                };
-                !value.to_string_lossy().starts_with(['~', '%']) && leads()
+        // `~` is a home, and `%(prefix)` where git is installed.
+        let in_tree = |value: &Path| {
+            let leads = || match self.leads_inside(git, value) {
+                // Git would write its files over settings and hooks.
+                Ok(Some(Some(inside))) => !self.is_in_git(&inside).unwrap_or(true),
+                Ok(Some(None)) => true,
+                Ok(None) | Err(_) => false,
             };
-            if let Some(why) = git_keys::holds(setting, &in_tree) {
-                return Ok(Some(held(
-                    "git.settings",
-                    format!("`{}` sets {why}", shown_path(path)),
-                    "give it to one command with `git -c NAME=VALUE`, or have a person accept it",
-                )));
-            }
-        }
-        Ok(None)
+            !value.to_string_lossy().starts_with(['~', '%']) && leads()
+        };
+        let reasons = found
+            .iter()
+            .filter_map(|setting| Some((setting, git_keys::holds(setting, &in_tree)?)));
+        let reasons: Vec<(&Setting, String)> = reasons.collect();
+        let Some((_, first)) = reasons.first() else {
+            return Ok(None);
+        };
+        let others = reasons.iter().skip(1).take(TOLD).map(|(_, why)| format!("; {why}"));
+        let more = if reasons.len() > TOLD + 1 { "; and others" } else { "" };
+        let mut held = held(
+            "git.settings",
+            format!(
+                "`{}` sets {first}{}{more}",
+                shown_path(path),
+                others.collect::<String>()
+            ),
+            "give it to one command with `git -c NAME=VALUE`, or have a person accept it",
+        );
+        let names: BTreeSet<&Setting> = reasons.iter().map(|(setting, _)| *setting).collect();
+        held.rest = settings::without(before, after, &|setting| names.contains(setting));
+        Ok(Some(held))
     }
 
     /// Where a path leads from a directory: nothing if it is outside of what is judged, `Some(None)` if it is in a tree
@@ -684,25 +767,7 @@ impl<'a> Gate<'a> {
         if !self.is_layout(Side::After, directory)? || self.is_layout(Side::Before, was)? {
             return Ok(None);
         }
-        let mut paths: Vec<PathBuf> = git::RUNNING.iter().map(|name| directory.join(name)).collect();
-        for list in ["hooks", "remotes", "branches"] {
-            let list = directory.join(list);
-            if self
-                .around
-                .after
-                .entry(&list)?
-                .is_some_and(|entry| entry.kind == Kind::Directory)
-            {
-                let names = self.around.after.names(&list)?;
-                if names.len() > HOOKS {
-                    return Err(io::Error::other(format!(
-                        "`{}` has more than {HOOKS} entries",
-                        shown_path(&list)
-                    )));
-                }
-                paths.extend(names.into_iter().map(|name| list.join(name)));
-            }
-        }
+        let paths = self.entries_of_git(directory)?;
         for path in paths.iter().filter(|path| *path != change.path) {
             let Some(entry) = self.around.after.entry(path)? else {
                 continue;
@@ -722,7 +787,12 @@ impl<'a> Gate<'a> {
                 .iter()
                 .filter(|place| place.git == directory)
             {
-                if let Some(found) = self.of_git(&part, &entry, place)? {
+                let found = match self.of_git(&part, &entry, place) {
+                    // It is gone by now.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                    found => found?,
+                };
+                if let Some(found) = found {
                     return Ok(Some(held(
                         "git.layout",
                         format!(
@@ -738,6 +808,33 @@ impl<'a> Gate<'a> {
         Ok(None)
     }
 
+    /// What stands in a git directory by the names that git looks for, directories aside.
+    fn entries_of_git(&self, git: &Path) -> io::Result<Vec<PathBuf>> {
+        let after = self.around.after;
+        let mut found = Vec::new();
+        let mut ahead: Vec<PathBuf> = git::NAMES.iter().map(PathBuf::from).collect();
+        let mut seen = 0;
+        while let Some(rest) = ahead.pop() {
+            let path = git.join(&rest);
+            match after.entry(&path)?.map(|entry| entry.kind) {
+                Some(Kind::Directory) if git::is_looked_into(&rest) => {
+                    let names = names_in(after, &path)?;
+                    seen += names.len();
+                    if seen > ENTRIES {
+                        return Err(io::Error::other(format!(
+                            "`{}` has more than {ENTRIES} entries",
+                            shown_path(git)
+                        )));
+                    }
+                    ahead.extend(names.into_iter().map(|name| rest.join(name)));
+                }
+                Some(Kind::Directory) | None => {}
+                Some(_) => found.push(path),
+            }
+        }
+        Ok(found)
+    }
+
     fn differs(&self, path: &Path, entry: &Entry) -> io::Result<bool> {
         if self.around.before.entry(path)?.as_ref() != Some(entry) {
             return Ok(true);
@@ -751,7 +848,8 @@ impl<'a> Gate<'a> {
     fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
         let path = change.path;
         let is_link = matches!(after.kind, Kind::Link(_));
-        if is_link && !is_unchanged(change, after) && self.spelled(path, names::leads_to_row) {
+        let directory = self.directory(Side::After, path.parent().unwrap_or(Path::new("")))?;
+        if is_link && !is_unchanged(change, after) && self.spelled(path, &directory.opened, names::leads_to_row) {
             return Ok(Some(held(
                 "tool.link",
                 format!(
@@ -760,6 +858,12 @@ impl<'a> Gate<'a> {
                 ),
                 "put a file or directory there",
             )));
+        }
+        if let Kind::Link(target) = &after.kind
+            && !is_unchanged(change, after)
+            && let Some(because) = self.opens_packages(path, target)?
+        {
+            return Ok(Some(held("tool.link", because, "copy it, or open it where it is")));
         }
         let row = self.row(Side::After, path)?;
         let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
@@ -780,7 +884,7 @@ impl<'a> Gate<'a> {
             Judge::Pass => None,
             Judge::HoldIfThere if change.before.is_none() => None,
             _ if is_link => Some("it is a link".to_owned().into()),
-            Judge::Hold | Judge::HoldIfThere => {
+            Judge::Hold | Judge::HoldAtEnd | Judge::HoldIfThere => {
                 let same = match &before {
                     Some(before) => *before == self.content_after(path)?,
                     None => false,
@@ -808,20 +912,108 @@ impl<'a> Gate<'a> {
                 check.holds(before.as_deref(), &content, &inside)
             }
         };
-        Ok(because.map(|Wrong { why, is_readable }| {
+        Ok(because.map(|Wrong { why, is_readable, rest }| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
             let because = format!("`{}`: {}{why}", shown_path(path), row.does);
-            held(rule_of(row), because, PERSON).acted_on(match is_readable {
-                true => Act::AtOnce,
-                false => Act::OnceStill,
-            })
+            let act = match row.judge {
+                Judge::HoldAtEnd => Act::BeforeOutcome,
+                _ if !is_readable => Act::OnceStill,
+                _ => Act::AtOnce,
+            };
+            HeldBack {
+                rest,
+                ..held(rule_of(row), because, PERSON).acted_on(act)
+            }
         }))
     }
 
+    /// What a link leads to, if it lies outside of packages, and that is a directory among them, or nothing yet.
+    fn opens(&self, link: &Path, target: &Path) -> io::Result<Option<(PathBuf, bool)>> {
+        if names::is_packages(link) {
+            return Ok(None);
+        }
+        let directory = link.parent().unwrap_or(Path::new(""));
+        let inside = match way::follow(self.around.after, self.around.root, directory, target)? {
+            Destination::Inside(inside) if names::is_packages(&inside) => inside,
+            Destination::Inside(_) | Destination::Outside(_) | Destination::Nowhere => return Ok(None),
+        };
+        Ok(match self.around.after.entry(&inside)?.map(|entry| entry.kind) {
+            Some(Kind::Directory) => Some((inside, true)),
+            None => Some((inside, false)),
+            Some(_) => None,
+        })
+    }
+
+    /// The lead that a link makes, if there is one at this path that passed: in the directory among packages to which it
+    /// leads, files are judged from then on as in any folder.
+    ///
+    /// # Errors
+    /// If the tree after cannot be read.
+    pub fn opened_by(&self, link: &Path) -> io::Result<Option<Lead>> {
+        let Some(Kind::Link(target)) = self.around.after.entry(link)?.map(|entry| entry.kind) else {
+            return Ok(None);
+        };
+        let opened = self.opens(link, &target)?;
+        Ok(opened.map(|(path, _)| Lead {
+            path,
+            kind: LeadKind::Folder,
+        }))
+    }
+
+    /// Why a link must not make a folder that is opened of a directory in packages, whose settings were not judged.
+    fn opens_packages(&self, link: &Path, target: &Path) -> io::Result<Option<String>> {
+        let after = self.around.after;
+        let Some((inside, is_there)) = self.opens(link, target)? else {
+            return Ok(None);
+        };
+        let told = |why: &str| {
+            Ok(Some(format!(
+                "`{}` is a link to `{}`, where packages are unpacked and settings of tools are not judged: {why}",
+                shown_path(link),
+                shown_path(&inside)
+            )))
+        };
+        if !is_there {
+            return told("nothing is there yet");
+        }
+        let mut ahead = vec![PathBuf::new()];
+        let mut seen = 0;
+        while let Some(above) = ahead.pop() {
+            for name in names_in(after, &inside.join(&above))? {
+                seen += 1;
+                if seen > PACKAGED {
+                    return told("it has too much in it to be looked at");
+                }
+                let rest = above.join(name);
+                let path = inside.join(&rest);
+                let kind = after.entry(&path)?.map(|entry| entry.kind);
+                if kind == Some(Kind::Directory) {
+                    ahead.push(rest);
+                    continue;
+                }
+                let Some(row) = self.row(Side::After, &link.join(&rest))? else {
+                    continue;
+                };
+                let is_fine = match row.judge {
+                    Judge::Pass | Judge::HoldIfThere => true,
+                    Judge::Hold | Judge::HoldAtEnd => false,
+                    Judge::Content(check) => {
+                        kind == Some(Kind::File) && check.holds(None, &self.content_after(&path)?, &|_| false).is_none()
+                    }
+                };
+                if !is_fine {
+                    return told(&format!("`{}`: {}", shown_path(&rest), row.does));
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Asks the table about a path.
-    fn spelled<T>(&self, path: &Path, ask: impl FnOnce(Spelled<'_>) -> T) -> T {
+    fn spelled<T>(&self, path: &Path, opened: &[PathBuf], ask: impl FnOnce(Spelled<'_>) -> T) -> T {
         ask(Spelled {
             path,
+            opened,
             home: &self.home,
             was_there: &|| !matches!(self.around.before.entry(path), Ok(None)),
         })
@@ -830,7 +1022,7 @@ impl<'a> Gate<'a> {
     /// The row of the table for a path, if there is one.
     fn row(&self, side: Side, path: &Path) -> io::Result<Option<&'static Row>> {
         let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
-        Ok(self.spelled(path, |spelled| names::row(spelled, &directory.rows)))
+        Ok(self.spelled(path, &directory.opened, |spelled| names::row(spelled, &directory.rows)))
     }
 
     // What settings that were there lead to.
@@ -857,7 +1049,7 @@ impl<'a> Gate<'a> {
                 let git = change.path.parent().unwrap_or(Path::new(""));
                 self.settings(change.path, git, before.as_deref().unwrap_or_default(), &content)
             }
-            LeadKind::Code => {
+            LeadKind::Code | LeadKind::Folder => {
                 let same = match &before {
                     Some(before) if change.before.as_ref().is_some_and(|was| was.size == after.size) => {
                         *before == self.content_after(change.path)?
@@ -986,6 +1178,14 @@ impl std::fmt::Debug for Gate<'_> {
     }
 }
 
+/// The names in a directory, of which there are none if it is gone by now.
+fn names_in(tree: &dyn Tree, directory: &Path) -> io::Result<Vec<OsString>> {
+    match tree.names(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names,
+    }
+}
+
 /// What git writes to in its place has one name; objects it replaces.
 fn hard_link(change: &Change<'_>, after: &Entry) -> Option<HeldBack> {
     let was_alone = change.before.as_ref().is_none_or(|before| before.links < 2);
@@ -1028,16 +1228,17 @@ fn rule_of(row: &Row) -> &'static str {
     }
 }
 
-/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
 /// Whether it is what it was, where it was: what is moved can lead elsewhere, and mean something else.
 fn is_unchanged(change: &Change<'_>, after: &Entry) -> bool {
     change.from.is_none() && change.before.as_ref() == Some(after)
 }
 
+/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
 fn drivers(text: &str) -> BTreeSet<String> {
     let words = text
         .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
+        // Git skips no other white space before the mark of a comment.
+        .filter(|line| !line.trim_start_matches([' ', '\t', '\r']).starts_with('#'))
         .flat_map(str::split_whitespace);
     let named = words.filter_map(|word| {
         ["filter=", "diff=", "merge="]

@@ -38,6 +38,10 @@ pub(crate) enum Role {
     Strategy,
     /// The options of a sequence that is under way.
     SequenceOptions,
+    /// The options with which patches of a series that is under way are applied.
+    ApplyOptions,
+    /// Which files of the working tree have conflicts whose resolutions git records and replays.
+    Resolutions,
     /// Objects, which git replaces and does not write to.
     Object,
     /// Anything else.
@@ -56,7 +60,7 @@ pub(crate) struct Place {
 pub(crate) const MARKS: [&str; 5] = ["HEAD", "objects", "refs", "commondir", "worktrees"];
 
 /// Names in a git directory that git writes to or reads. Others mean nothing in a directory that has not the name `.git`.
-const NAMES: &[&str] = &[
+pub(crate) const NAMES: &[&str] = &[
     "HEAD",
     "ORIG_HEAD",
     "FETCH_HEAD",
@@ -96,6 +100,7 @@ const NAMES: &[&str] = &[
     "refs",
     "reftable",
     "remotes",
+    "rr-cache",
     "sequencer",
     "shallow",
     "worktrees",
@@ -201,22 +206,22 @@ fn role(rest: &Path) -> Role {
         ("rebase-merge", "git-rebase-todo") | ("sequencer", "todo") => Role::Todo,
         ("rebase-merge", "strategy") => Role::Strategy,
         ("sequencer", "opts") => Role::SequenceOptions,
+        ("MERGE_RR", "") => Role::Resolutions,
+        ("rebase-apply", "apply-opt") => Role::ApplyOptions,
         _ => Role::Other,
     }
 }
 
-/// The files of a git directory that can run something, as far as their names are known: looked at when a directory
-/// becomes a git directory. The hooks besides.
-pub(crate) const RUNNING: [&str; 8] = [
-    "config",
-    "config.worktree",
-    "commondir",
-    "objects/info/alternates",
-    "info/attributes",
-    "rebase-merge/git-rebase-todo",
-    "rebase-merge/strategy",
-    "sequencer/opts",
-];
+/// Whether git reads settings, or writes by itself, in a directory of a git directory: not where objects are stored, nor in
+/// the git directories of submodules and linked trees, which are such by themselves.
+pub(crate) fn is_looked_into(rest: &Path) -> bool {
+    let mut names = rest.iter().map(|name| name.to_str().unwrap_or_default());
+    match (names.next().unwrap_or_default(), names.next()) {
+        ("objects", below) => below.is_none_or(|below| below == "info"),
+        ("modules" | "worktrees", below) => below.is_none(),
+        _ => true,
+    }
+}
 
 /// Whether a directory is one of those below a `.git` in which git keeps its objects, by the thousand.
 pub fn is_object_store(path: &Path) -> bool {

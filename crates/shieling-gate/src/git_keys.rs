@@ -3,7 +3,7 @@
 //! Rows are tried in order, and the first whose key fits decides. A setting that no row names is held back: a later git may
 //! run code by it.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::settings::Setting;
 use crate::text::{is_plain_name, shown};
@@ -27,6 +27,8 @@ enum Value {
     AddressBefore,
     /// That it is a path in the workspace, relative to the git directory.
     InTree,
+    /// That it is a file in the workspace, relative to the top of a working tree.
+    File,
     /// That it is a command of git's own without options that run something.
     Alias,
     /// That it holds no option that names a strategy or a program.
@@ -74,7 +76,34 @@ const EDITORS: &[&str] = &[
     "nano",
     "emacs",
     "ed",
+    "pico",
+    "joe",
+    "micro",
+    "hx",
+    "kak",
+    "vim -f",
+    "gvim -f",
+    "emacs -nw",
+    "emacsclient -t",
+    "emacsclient -nw",
     "code --wait",
+    "code -w",
+    "code -nw",
+    "code -n -w",
+    "code --new-window --wait",
+    "codium --wait",
+    "codium -w",
+    "cursor --wait",
+    "cursor -w",
+    "windsurf --wait",
+    "zed --wait",
+    "zed -w",
+    "subl -w",
+    "subl -n -w",
+    "subl --wait",
+    "mate -w",
+    "atom --wait",
+    "idea --wait",
 ];
 const LARGE_FILES: &[&str] = &[
     "git-lfs clean -- %f",
@@ -211,13 +240,18 @@ const TABLE: &[Row] = &[
         "git runs a program to reach it",
     ),
     row(
+        &["extensions.refstorage"],
+        Value::Word,
+        "git keeps references in the place that it names",
+    ),
+    row(
         &["rebase.instructionformat"],
         Value::Never,
         "git executes lines of it in a rebase",
     ),
     row(&["mergetool.vimdiff.layout", "mergetool.*.layout"], Value::Word, RUNS),
     row(
-        &["remote.*.url", "remote.*.pushurl"],
+        &["remote.*.url", "remote.*.pushurl", "remote.*.lfsurl"],
         Value::Address,
         "git runs a program to reach it",
     ),
@@ -236,7 +270,6 @@ const TABLE: &[Row] = &[
             "remote.*.followremotehead",
             "remote.*.gh-resolved",
             "remote.*.serveroption",
-            "remote.*.lfsurl",
             "remote.*.proxyauthmethod",
         ],
         Value::Any,
@@ -315,7 +348,7 @@ const TABLE: &[Row] = &[
         Value::Never,
         "git runs programs by it, or trusts signatures by it",
     ),
-    row(&["commit.template"], Value::InTree, "git reads that file into messages"),
+    row(&["commit.template"], Value::File, "git reads that file into messages"),
     row(&["commit.*", "tag.*"], Value::Any, ""),
     row(&["interactive.difffilter"], Value::Never, RUNS),
     row(
@@ -338,6 +371,11 @@ const TABLE: &[Row] = &[
         &["include.*", "includeif.*.*"],
         Value::Never,
         "git reads further settings from that file",
+    ),
+    row(
+        &["format.signaturefile"],
+        Value::File,
+        "git reads that file into messages",
     ),
     row(
         &["format.outputdirectory"],
@@ -513,6 +551,68 @@ const COMMANDS: &[&str] = &[
     "worktree",
 ];
 
+/// Subcommands that reach another repository, which is named first.
+const REACHING: &[&str] = &["fetch", "pull", "push"];
+
+/// Options of these without a value of their own in a further word.
+const REACHING_OPTIONS: &[&str] = &[
+    "-4",
+    "-6",
+    "-a",
+    "-d",
+    "-f",
+    "-n",
+    "-p",
+    "-P",
+    "-q",
+    "-r",
+    "-t",
+    "-u",
+    "-v",
+    "--all",
+    "--append",
+    "--atomic",
+    "--autostash",
+    "--delete",
+    "--dry-run",
+    "--ff",
+    "--ff-only",
+    "--follow-tags",
+    "--force",
+    "--force-if-includes",
+    "--force-with-lease",
+    "--multiple",
+    "--no-autostash",
+    "--no-commit",
+    "--no-edit",
+    "--no-ff",
+    "--no-rebase",
+    "--no-recurse-submodules",
+    "--no-tags",
+    "--no-verify",
+    "--porcelain",
+    "--progress",
+    "--prune",
+    "--prune-tags",
+    "--quiet",
+    "--rebase",
+    "--rebase=interactive",
+    "--rebase=merges",
+    "--recurse-submodules",
+    "--set-upstream",
+    "--squash",
+    "--stat",
+    "--tags",
+    "--unshallow",
+    "--verbose",
+];
+
+/// What an alias may do with subcommands that can name other places: the words after them.
+const LOOKING: &[(&str, &[&str])] = &[
+    ("remote", &["-v", "--verbose", "show", "get-url", "prune"]),
+    ("worktree", &["list", "prune"]),
+];
+
 /// Beginnings of options by which some subcommand runs a program or writes to a file, abbreviations included.
 const OPTIONS: &[&str] = &[
     "-c", "-C", "-x", "-O", "-o", "-s", "-S", "-X", "-u", "--c", "--ex", "--op", "--ou", "--up", "--rec", "--str",
@@ -558,6 +658,13 @@ pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Optio
         Value::Addresses => text.split_whitespace().all(is_ordinary),
         Value::AddressBefore => is_whole_address(&String::from_utf8_lossy(setting.parts().1.unwrap_or_default())),
         Value::InTree => setting.paths().iter().all(|path| in_tree(path)),
+        Value::File => setting.paths().iter().all(|path| {
+            let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+            match is_below && !path.to_string_lossy().starts_with(['~', '%']) {
+                true => true,
+                false => path.is_absolute() && in_tree(path),
+            }
+        }),
         Value::Alias => is_harmless_alias(&text),
         Value::MergeOptions => text.split_whitespace().all(|word| {
             [
@@ -670,7 +777,46 @@ fn is_harmless_alias(text: &str) -> bool {
             !HARMLESS.contains(&word) && letters.chars().any(|letter| runs(&format!("-{letter}")))
         })
     };
-    !words.any(|word| runs(word) || holds_one_that_runs(word))
+    let words: Vec<&str> = words.collect();
+    !words
+        .iter()
+        .any(|word| runs(word) || holds_one_that_runs(word) || names_outside(word))
+        && names_own_places(command, &words)
+}
+
+/// Whether a word of an alias names, or has in it, a place outside of the directory in which it is used, or an address.
+fn names_outside(word: &str) -> bool {
+    let is_short = word.starts_with('-') && !word.starts_with("--");
+    let value = word.split_once('=').map_or(word, |(_, value)| value);
+    let leads = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
+    leads(word)
+        || leads(value)
+        || is_short && word.get(2..).is_some_and(leads)
+        || word.contains("://")
+        // An abbreviation too.
+        || word.starts_with("--no-i")
+}
+
+/// Whether a subcommand that can reach another repository, or write to another directory, does not by these words.
+fn names_own_places(command: &str, words: &[&str]) -> bool {
+    if let Some((_, allowed)) = LOOKING.iter().find(|(looking, _)| *looking == command) {
+        let first = words.first();
+        let looks = match command {
+            "remote" => first.is_none_or(|first| allowed.contains(first)),
+            _ => first.is_some_and(|first| allowed.contains(first)),
+        };
+        let is_option = |word: &&str| word.starts_with('-');
+        return looks && words.iter().skip(1).all(|word| is_option(word) || is_plain_name(word));
+    }
+    if !REACHING.contains(&command) {
+        return true;
+    }
+    let mut others = words.iter().filter(|word| !word.starts_with('-'));
+    // Without one it is what the settings name; after it follow references.
+    others.next().is_none_or(|remote| is_plain_name(remote))
+        && words
+            .iter()
+            .all(|word| !word.starts_with('-') || REACHING_OPTIONS.contains(word))
 }
 
 #[cfg(test)]

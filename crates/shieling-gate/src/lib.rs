@@ -18,6 +18,7 @@ mod change;
 mod decision;
 mod way;
 pub mod index;
+mod rest;
 pub mod settings;
 mod git_keys;
 mod git;

@@ -33,6 +33,8 @@ impl Home {
 pub(crate) struct Spelled<'a> {
     /// Relative to the root of the tree.
     pub(crate) path: &'a Path,
+    /// The directories among packages that are opened as a folder, in which it lies.
+    pub(crate) opened: &'a [PathBuf],
     pub(crate) home: &'a Home,
     /// Whether something stood there before all changes.
     pub(crate) was_there: &'a dyn Fn() -> bool,
@@ -41,6 +43,12 @@ pub(crate) struct Spelled<'a> {
 impl<'a> Spelled<'a> {
     fn names(&self) -> Vec<&'a str> {
         names(self.path).collect()
+    }
+
+    /// Whether it lies in packages that nobody opens.
+    fn is_packaged(&self) -> bool {
+        let below = |folder: &PathBuf| self.path.strip_prefix(folder).map_or(true, in_packages);
+        in_packages(self.path) && self.opened.iter().all(below)
     }
 
     /// The names from the home on, if it lies in it.
@@ -116,7 +124,7 @@ fn means(row: &Row, spelled: Spelled<'_>, fits: &dyn Fn(&'static str, &[&str]) -
     let in_home = || spelled.names_in_home().is_some_and(|names| fits_some(&names));
     match row.scope {
         Scope::Anywhere => end(),
-        Scope::Project => !in_packages(spelled.path) && end(),
+        Scope::Project => !spelled.is_packaged() && end(),
         Scope::StartUp => in_home() || fits_some(&spelled.names()) && (spelled.was_there)(),
         Scope::Home => in_home(),
     }
@@ -136,6 +144,11 @@ fn fits_names(pattern: &str, names: &[&str]) -> bool {
         names.len() == count
     };
     right && parts.zip(names).all(|(part, name)| fits(part, name))
+}
+
+/// Whether a directory is one into which package managers unpack, or lies in one.
+pub(crate) fn is_packages(directory: &Path) -> bool {
+    in_packages(&directory.join("x"))
 }
 
 /// Whether a path lies in a directory into which package managers unpack.

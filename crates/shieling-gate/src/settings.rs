@@ -6,8 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+
+use crate::rest::{self, Form, Located};
 
 /// The longest file of settings that is judged, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -111,17 +114,45 @@ pub fn parse(text: &[u8]) -> Vec<Setting> {
 
 /// What all of a file says, in order, and whether git can read each line.
 pub fn read(text: &[u8]) -> (Vec<Setting>, bool) {
+    let (found, is_whole) = located(text);
+    (found.into_iter().map(|(setting, _)| setting).collect(), is_whole)
+}
+
+/// As [`read`], with where each setting stands: from its key to the end of its last line.
+fn located(text: &[u8]) -> (Vec<(Setting, Range<usize>)>, bool) {
     let mut reader = Reader::new(text);
+    let mark = text.len() - reader.text.len();
     let mut found = Vec::new();
     let mut is_whole = true;
     while !reader.is_at_end() {
         // A line that cannot be read ends there.
-        if reader.line(&mut found).is_none() {
-            is_whole = false;
-            reader.skip_line();
+        match reader.line() {
+            Some(Some((setting, at))) => found.push((setting, at.start + mark..at.end + mark)),
+            Some(None) => {}
+            None => {
+                is_whole = false;
+                reader.skip_line();
+            }
         }
     }
     (found, is_whole)
+}
+
+/// The text of a file without some of its settings, as [`rest::without`] gives it.
+pub(crate) fn without(before: &[u8], after: &[u8], is_held: &dyn Fn(&Setting) -> bool) -> Option<Vec<u8>> {
+    let located = |text| Located {
+        text,
+        settings: located(text).0,
+    };
+    let form = Form {
+        name: &|setting: &Setting| setting.name.clone(),
+        read: &|text| {
+            let (found, is_whole) = read(text);
+            is_whole.then_some(found)
+        },
+        between: b"\n\t",
+    };
+    rest::without(&located(before), &located(after), is_held, &form)
 }
 
 /// Git's `isspace`.
@@ -209,24 +240,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end of a setting, of a section's name, or of what is neither; nothing if git cannot read it.
-    fn line(&mut self, found: &mut Vec<Setting>) -> Option<()> {
+    /// Reads to the end of a setting, of a section's name, or of what is neither; nothing if git cannot read it. Gives the
+    /// setting, if it is one, and where it stands.
+    fn line(&mut self) -> Option<Option<(Setting, Range<usize>)>> {
         match self.next() {
-            byte if is_space(byte) => Some(()),
+            byte if is_space(byte) => Some(None),
             b'#' | b';' => {
                 self.skip_line();
-                Some(())
+                Some(None)
             }
             b'[' => {
                 self.section.clear();
                 let name = self.section_name()?;
                 self.section = [name, b".".to_vec()].concat();
-                Some(())
+                Some(None)
             }
             byte if byte.is_ascii_alphabetic() => {
+                let start = self.at - 1;
                 let setting = self.setting(byte)?;
-                found.push(setting);
-                Some(())
+                Some(Some((setting, start..self.at)))
             }
             _ => None,
         }
@@ -326,4 +358,76 @@ impl<'a> Reader<'a> {
 
 fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rest(before: &str, after: &str) -> Option<String> {
+        let is_held = |setting: &Setting| setting.value.as_deref().is_some_and(|value| value.starts_with(b"evil"));
+        let rest = without(before.as_bytes(), after.as_bytes(), &is_held)?;
+        Some(String::from_utf8(rest).expect("it is text"))
+    }
+
+    #[test]
+    fn settings_are_taken_out_and_all_else_stays_as_it_is_written() {
+        for (after, expected) in [
+            ("[a]\n\tb = 1\n\tc = evil\n\td = 2\n", "[a]\n\tb = 1\n\td = 2\n"),
+            (
+                "# c\n[a]\n\tc = evil ; why\n ; d\n[b \"X\"]\n e\n",
+                "# c\n[a]\n ; d\n[b \"X\"]\n e\n",
+            ),
+            ("[a] c = evil\n\tb = \"x # y\" # z\n", "[a] \n\tb = \"x # y\" # z\n"),
+            ("[a]\n c = \\\n  evil \\\n  x\n b = x\\\n  y\n", "[a]\n b = x\\\n  y\n"),
+            ("[a]\r\n\tc = evil\r\n\tb = 1\r\n", "[a]\r\n\tb = 1\r\n"),
+            ("[a]\n\tb = 1\n\tc = evil", "[a]\n\tb = 1\n"),
+            ("\u{feff}[a]\n\tc = evil\n\tc = evil2\n\tb\n", "\u{feff}[a]\n\tb\n"),
+            ("[a]\n\tc = \"evil\\\"\\n\"\n[a]b=[c]\n", "[a]\n[a]b=[c]\n"),
+        ] {
+            assert_eq!(rest("", after).as_deref(), Some(expected), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_set_before_stands_there_again() {
+        for (before, after, expected) in [
+            (
+                "[a]\n\tc = mine # keep\n\tb = 1\n",
+                "[a]\n\tc = evil\n\tb = 2\n",
+                "[a]\n\tc = mine # keep\n\tb = 2\n",
+            ),
+            (
+                "[a]\n\tc = one\n\tc = two\n",
+                "[a]\n\tc = evil\n[d]\n\tc = x\n",
+                "[a]\n\tc = one\n\tc = two\n[d]\n\tc = x\n",
+            ),
+            // What is still there is not put there twice.
+            (
+                "[a]\n\tc = one\n\tc = two\n",
+                "[a]\n\tc = one\n\tc = evil\n",
+                "[a]\n\tc = one\n\tc = two\n",
+            ),
+            ("[a]\n\tc = mine", "[a] c = evil\n b\n", "[a] c = mine\n b\n"),
+            (
+                "[a]\n\tb = 1 # x\n",
+                "[a]\n\tb = 1 # x\n[c]\n\td = evil\n",
+                "[a]\n\tb = 1 # x\n",
+            ),
+        ] {
+            assert_eq!(rest(before, after).as_deref(), Some(expected), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_taken_apart_is_not() {
+        for (before, after) in [
+            ("", "[a]\n\tc = evil\n\tb = \"x\n"),
+            ("", "# c\n[a]\n\tc = evil\n"),
+            // The end of the file ends a line that would go on.
+            ("[a]\n\tc = mine\\\n", "[a]\n\tc = evil\n\tb = 1\n"),
+        ] {
+            assert_eq!(rest(before, after), None, "{after:?}");
+        }
+    }
 }

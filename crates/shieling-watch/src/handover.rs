@@ -77,6 +77,7 @@ impl Writer {
             self.byte(match lead.kind {
                 LeadKind::GitSettings => 0,
                 LeadKind::Code => 1,
+                LeadKind::Folder => 2,
             });
             self.path(&lead.path);
         }
@@ -182,6 +183,7 @@ impl Reader<'_> {
             let kind = match self.byte()? {
                 0 => LeadKind::GitSettings,
                 1 => LeadKind::Code,
+                2 => LeadKind::Folder,
                 _ => return None,
             };
             leads.push(Lead {

@@ -27,6 +27,9 @@ const REMEMBERED: usize = 512 << 20;
 const ROUNDS: usize = 6;
 /// The same, while commands run: a part that runs is taken back before the whole is looked at.
 const ROUNDS_WHILE_RUNNING: usize = 3;
+/// With how many leads links into packages are no longer followed.
+const LEADS: usize = 1_000;
+
 /// How deep a directory may be that is removed.
 const LEVELS: usize = 64;
 
@@ -880,6 +883,9 @@ impl Watch {
             self.before.0.remove(path);
             return;
         };
+        if matches!(entry.kind, Kind::Link(_)) {
+            self.follow_into_packages(path);
+        }
         let mut content = now.content(path);
         if let Some(short) = &content
             && (short.len() as u64) < entry.size
@@ -901,6 +907,18 @@ impl Watch {
         );
     }
 
+    /// Has what lies in a directory among packages judged from now on, if a new link leads to it.
+    fn follow_into_packages(&mut self, link: &Path) {
+        let opened = gate(&self.plan, &self.before, &*self.live).opened_by(link);
+        if let Ok(Some(lead)) = opened
+            && self.plan.leads.len() < LEADS
+            && !self.plan.leads.contains(&lead)
+        {
+            self.plan.leads.push(lead);
+            self.has_new_settings = true;
+        }
+    }
+
     /// Puts back what was there. Nothing is told of a file that has another name and gets a content of its own.
     fn take_back(&self, held: Held, keep: &mut dyn FnMut(&Path, &Content) -> bool) -> Option<Taken> {
         let Held {
@@ -908,7 +926,8 @@ impl Watch {
             why: mut held,
             after,
         } = held;
-        let (path, after) = (path.as_path(), after.as_ref().map(|(after, _)| after));
+        let (path, stamp) = (path.as_path(), after.as_ref().map(|(_, stamp)| stamp));
+        let after = after.as_ref().map(|(after, _)| after);
         // One after the other: all of them could be more than there is memory.
         let content = match after.map(|after| (&after.kind, after.mode)) {
             Some((Kind::File, mode)) => {
@@ -920,7 +939,7 @@ impl Watch {
             _ => None,
         };
         let was = self.before.0.get(path);
-        let owner = was.map(|was| was.stamp.owner);
+        let owner = was.map(|was| was.stamp.owner).or(stamp.map(|stamp| stamp.owner));
         if held.rule.as_str() == "git.hard-link" {
             let failed = match &content {
                 Some(content) => self.replace(path, content, owner).err().map(|errno| errno.to_string()),
@@ -947,6 +966,9 @@ impl Watch {
             (Kind::Link(target), _) => Some(Content::Link(target.clone())),
             _ => None,
         });
+        if rest.is_some() {
+            held.instead.push_str("; the rest of the file stays");
+        }
         let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
             held.instead

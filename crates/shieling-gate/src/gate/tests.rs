@@ -141,6 +141,7 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
         ),
         (".git/info/attributes", "* filter=evil\n", "git.attributes"),
         (".git/info/attributes", "*.x diff=evil text\n", "git.attributes"),
+        (".git/info/attributes", "\u{a0}# filter=evil\n", "git.attributes"),
         (".git/remotes/origin", "URL: ext::sh -c x\n", "git.old-remote"),
         (".git/branches/x", "ext::x\n", "git.old-remote"),
         (
@@ -151,6 +152,32 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
         (".git/rebase-merge/git-rebase-todo", "x ./x\n", "git.rebase"),
         (".git/rebase-merge/strategy", "evil\n", "git.strategy"),
         (".git/sequencer/opts", "[options]\n\tstrategy = evil\n", "git.strategy"),
+        (
+            ".git/MERGE_RR",
+            "0123456789012345678901234567890123456789\t/home/u/.ssh/id\0",
+            "git.resolutions",
+        ),
+        (
+            ".git/MERGE_RR",
+            "0123456789012345678901234567890123456789\ta\x000123456789012345678901234567890123456789.1\ta/../../x\0",
+            "git.resolutions",
+        ),
+        (
+            ".git/MERGE_RR",
+            "0123456789012345678901234567890123456789 x\0",
+            "git.resolutions",
+        ),
+        (".git/rr-cache", "-> ../x", "git.link"),
+        (
+            ".git/rebase-apply/apply-opt",
+            " '-p1' '--build-fake-ancestor=/home/u/x'\n",
+            "git.apply-options",
+        ),
+        (
+            ".git/rebase-apply/apply-opt",
+            " '--directory=../x'\n",
+            "git.apply-options",
+        ),
         (".git/worktrees/t/commondir", "../../../evil\n", "git.common-directory"),
         (".git/worktrees/t/gitdir", "/home/u/other/.git\n", "git.linked-tree"),
         (
@@ -206,6 +233,14 @@ fn what_ordinary_work_leaves_in_a_repository_passes() {
             "pick 1 exec\nfixup 2 x\n# exec y\n",
         ),
         (".git/rebase-merge/strategy", "ort\n"),
+        (".git/MERGE_RR", ""),
+        (".git/rebase-apply/apply-opt", "\n"),
+        (".git/rebase-apply/apply-opt", " '-p2' '--whitespace=fix'\n"),
+        (
+            ".git/MERGE_RR",
+            "0123456789012345678901234567890123456789\tsrc/a..b\x000123456789012345678901234567890123456789.1\tc\td\0",
+        ),
+        (".git/rr-cache/0123456789012345678901234567890123456789/preimage", "x"),
         (".git/worktrees/t/commondir", "../..\n"),
         (".git/worktrees/t/gitdir", "/home/u/work/t/.git\n"),
         (".git/worktrees/t/gitdir", "/tmp/t/.git\n"),
@@ -297,6 +332,184 @@ fn a_directory_is_a_repository_by_what_lies_in_it_whatever_comes_last() {
         &[("r/config", "[core]\npager=x\n")],
     );
     assert_eq!(leading, [("r/config".to_owned(), "git.settings".to_owned())]);
+}
+
+#[test]
+fn a_link_that_lies_where_git_would_look_is_held_back_once_git_looks() {
+    for (path, target) in [
+        ("g/hooks", "-> ../h"),
+        ("g/rebase-merge", "-> ../r"),
+        ("g/sequencer", "-> ../r"),
+        ("g/remotes", "-> ../h"),
+        ("g/branches", "-> ../h"),
+        ("g/info", "-> ../h"),
+        ("g/logs", "-> ../h"),
+        ("g/logs/refs/heads/main", "-> ../../../../h"),
+        ("g/rr-cache", "-> ../h"),
+        ("g/modules", "-> ../h"),
+        ("g/modules/lib", "-> ../../h"),
+        ("g/objects/info", "-> ../../h"),
+        ("g/objects/info/alternates", "-> ../../../h"),
+        ("g/index", "-> ../h"),
+        ("g/config", "-> ../c"),
+        ("g/COMMIT_EDITMSG", "-> ../c"),
+    ] {
+        let before = [("g/objects/", ""), ("g/refs/heads/", ""), (path, target)];
+        let found = held(&before, &[("g/HEAD", "ref: refs/heads/main\n")]);
+        assert_eq!(found, [("g/HEAD".to_owned(), "git.layout".to_owned())], "{path}");
+    }
+    for (path, content) in [
+        ("g/README", "-> ../h"),
+        ("g/src/hooks", "-> ../../h"),
+        ("g/objects/ab/cd", "x"),
+        ("g/logs/HEAD", "x"),
+        ("g/hooks/update.sample", "x"),
+    ] {
+        let before = [("g/objects/", ""), ("g/refs/heads/", ""), (path, content)];
+        assert_eq!(held(&before, &[("g/HEAD", "ref: refs/heads/main\n")]), [], "{path}");
+    }
+}
+
+#[test]
+fn held_settings_alone_are_taken_out_of_a_file() {
+    let rest = |before: &[(&str, &str)], content: &str| {
+        let before = Files::with(before);
+        let mut after = before.clone();
+        after.add(".git/config", content);
+        let gate = Gate::new(Surroundings {
+            root: Path::new(ROOT),
+            home: None,
+            before: &before,
+            after: &after,
+            leads: &[],
+            toolchains: &[],
+        });
+        let path = Path::new(".git/config");
+        let change = Change {
+            path,
+            from: None,
+            before: before.entry(path).expect("in memory"),
+            after: after.entry(path).expect("in memory"),
+        };
+        let held = gate.judge(&change).held_back()?.clone();
+        let rest = held.rest.map(|rest| String::from_utf8(rest).expect("it is text"));
+        Some((held.because, rest))
+    };
+    let clone = "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = /srv/x.git\n";
+    let (because, is) = rest(
+        &[],
+        "[core]\n\trepositoryformatversion = 0\n\thooksPath = .githooks\n[remote \"origin\"]\n\turl = /srv/x.git\n",
+    )
+    .expect("held back");
+    assert!(because.contains("core.hookspath"), "{because}");
+    assert_eq!(is.as_deref(), Some(clone));
+    // What the user had set is there again, and what else was set stays.
+    let (because, is) = rest(
+        REPOSITORY,
+        "[core]\n\tbare = false\n[core]\n\tpager = ./x\n\teditor = code -n\n[user]\n\temail = a@b\n",
+    )
+    .expect("held back");
+    assert!(
+        because.contains("core.pager") && because.contains("core.editor"),
+        "{because}"
+    );
+    let expected = "[core]\n\tbare = false\n[core]\n\tpager = delta\n[user]\n\temail = a@b\n";
+    assert_eq!(is.as_deref(), Some(expected));
+    // What git cannot read is taken back as a whole.
+    let (_, is) = rest(REPOSITORY, "[core]\n\thooksPath = .githooks\n\tx = \"\n").expect("held back");
+    assert_eq!(is, None);
+}
+
+#[test]
+fn a_link_does_not_open_a_directory_of_packages_as_a_project() {
+    for (target, path, content, is_held) in [
+        ("node_modules/app", "node_modules/app/.vimrc", "x", true),
+        (
+            "node_modules/app",
+            "node_modules/app/.vscode/tasks.json",
+            "{\"tasks\": [",
+            true,
+        ),
+        ("vendor/app", "vendor/app/deep/.envrc", "x", true),
+        ("vendor/app", "vendor/app/.npmrc", "script-shell=x", true),
+        (
+            "./e/../site-packages",
+            "site-packages/.claude/settings.json",
+            "{\"hooks\": 1}",
+            true,
+        ),
+        ("node_modules/none", "node_modules/app/index.js", "x", true),
+        ("node_modules/app", "node_modules/app/.gdbinit", "-> ../x", true),
+        ("node_modules/app", "node_modules/app/index.js", "x", false),
+        (
+            "node_modules/app",
+            "node_modules/app/.npmrc",
+            "save-exact=true\n",
+            false,
+        ),
+        ("node_modules/app", "node_modules/app/node_modules/b/.vimrc", "x", false),
+        ("node_modules/app/x.js", "node_modules/app/x.js", "x", false),
+    ] {
+        let before = [("e/", ""), (path, content)];
+        let found = held(&before, &[("app", &format!("-> {target}"))]);
+        let expected = [("app".to_owned(), "tool.link".to_owned())];
+        assert_eq!(found, if is_held { &expected[..] } else { &[] }, "{target}, {path}");
+    }
+    // Links between packages, and of a workspace's own packages, lead the other way.
+    let before = [("packages/a/.vimrc", "x"), ("node_modules/b/.vimrc", "x")];
+    for (path, target) in [
+        ("node_modules/a", "-> ../packages/a"),
+        ("node_modules/c", "-> b"),
+        ("packages/a/node_modules", "-> ../../node_modules"),
+    ] {
+        assert_eq!(held(&before, &[(path, target)]), [], "{path}");
+    }
+}
+
+#[test]
+fn a_directory_of_packages_that_a_link_opens_is_judged_from_then_on() {
+    let after = Files::with(&[
+        ("node_modules/app/.vimrc", "x"),
+        ("node_modules/app/index.js", "x"),
+        ("node_modules/app/.npmrc", "save-exact=true\n"),
+        ("node_modules/app/node_modules/c/.vimrc", "x"),
+        ("node_modules/b/.vimrc", "x"),
+        ("app", "-> node_modules/app"),
+        ("node_modules/c", "-> app"),
+        ("file.js", "-> node_modules/app/index.js"),
+    ]);
+    let before = Files::default();
+    let around = |leads| Surroundings {
+        root: Path::new(ROOT),
+        home: None,
+        before: &before,
+        after: &after,
+        leads,
+        toolchains: &[],
+    };
+    let lead = |path: &str| Gate::new(around(&[])).opened_by(Path::new(path)).expect("in memory");
+    assert_eq!(
+        (lead("node_modules/c"), lead("file.js"), lead("node_modules/app")),
+        (None, None, None)
+    );
+    let leads = [lead("app").expect("it leads there")];
+    let gate = Gate::new(around(&leads));
+    for (path, is_held) in [
+        ("node_modules/app/.vimrc", true),
+        ("node_modules/app/index.js", false),
+        ("node_modules/app/.npmrc", false),
+        ("node_modules/app/node_modules/c/.vimrc", false),
+        ("node_modules/b/.vimrc", false),
+    ] {
+        let path = Path::new(path);
+        let change = Change {
+            path,
+            from: None,
+            before: None,
+            after: after.entry(path).expect("in memory"),
+        };
+        assert_eq!(gate.judge(&change).held_back().is_some(), is_held, "{path:?}");
+    }
 }
 
 #[test]
@@ -536,7 +749,7 @@ fn each_row_of_the_table_judges_its_own_examples() {
                 };
                 match row.judge {
                     Judge::Pass => assert_eq!(judged(None, "x"), [], "{path}"),
-                    Judge::Hold => {
+                    Judge::Hold | Judge::HoldAtEnd => {
                         assert_eq!(judged(None, "x").len(), 1, "{path}");
                         assert_eq!(judged(Some("y"), "x").len(), 1, "{path}");
                     }

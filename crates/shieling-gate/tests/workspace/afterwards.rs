@@ -44,7 +44,7 @@ fn without_the_gate_it_runs() {
     let attacks = share(seen, 19);
     let wrong = each(&attacks, |attack| {
         let needed = match attack.shown {
-            Shown::By(command) => ["vim", "gdb", "npm", "cargo", "python3", "perl"]
+            Shown::By(command) => ["vim", "gdb", "npm", "hg ", "cargo", "python3", "perl"]
                 .into_iter()
                 .find(|tool| command.contains(tool)),
             Shown::Git(_) | Shown::Unseen => None,

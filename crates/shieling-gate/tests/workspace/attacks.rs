@@ -188,6 +188,11 @@ const OTHERS: &[(&str, &str, Shown)] = &[
         Shown::Git("evil"),
     ),
     (
+        "layout with a link to hooks",
+        "mkdir -p h link st/g; for i in post-index-change reference-transaction; do cp $P h/$i; done; cp -r nested/.git/objects nested/.git/refs nested/.git/index st/g/; ln -s ../../h st/g/hooks; cp nested/.git/HEAD st/g/; echo 'gitdir: ../st/g' >link/.git; echo 3 >link/a",
+        Shown::Git("link"),
+    ),
+    (
         "embedded in a submodule's tree",
         "mkdir lib/in; cp -r nested/.git/. lib/in/; git config -f lib/in/config core.fsmonitor $P; git config -f lib/in/config core.bare false; git config -f lib/in/config core.worktree ../in",
         Shown::Git("lib/in"),
@@ -328,6 +333,36 @@ const OTHERS: &[(&str, &str, Shown)] = &[
         "npm's shell",
         "echo '{\"scripts\": {\"x\": \"true\"}}' >package.json; echo script-shell=$P >.npmrc",
         Shown::By("npm run x"),
+    ),
+    (
+        "npm's shell behind a carriage return",
+        "echo '{\"scripts\": {\"x\": \"true\"}}' >package.json; printf 'save-exact=true\\rscript-shell=%s\\r' $P >.npmrc",
+        Shown::By("npm run x"),
+    ),
+    (
+        "Mercurial's hook behind a carriage return",
+        "hg init; printf '[ui]\\nusername = a\\r[hooks]\\rpre-status = %s\\r' $P >.hg/hgrc",
+        Shown::By("hg status"),
+    ),
+    (
+        "Mercurial's hook below a section that is followed by something",
+        "hg init; printf '[paths]\\ndefault = https://h/x\\n[hooks];\\npre-status = %s\\n' $P >.hg/hgrc",
+        Shown::By("hg status"),
+    ),
+    (
+        "Mercurial's hook in a file that paths include",
+        "hg init; printf '[hooks]\\npre-status = %s\\n' $P >inc; printf '[paths]\\n%%include ../inc\\n' >.hg/hgrc",
+        Shown::By("hg status"),
+    ),
+    (
+        "vim's local file in packages, by a link",
+        "mkdir -p node_modules/app; printf 'call system(\"%s\")\\n' $P >node_modules/app/.vimrc; ln -s node_modules/app app",
+        Shown::By("cd app; vim -c q file.c"),
+    ),
+    (
+        "file outside that git copies as a resolution",
+        "mkdir .git/rr-cache; printf '<<<<<<< a\\n1\\n=======\\n2\\n>>>>>>> b\\n' >x; printf '0123456789012345678901234567890123456789\\t%s\\0' $T/home/canary >.git/MERGE_RR",
+        Shown::Unseen,
     ),
     (
         "npm's options of node",

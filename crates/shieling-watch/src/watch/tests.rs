@@ -282,6 +282,54 @@ fn a_rebase_that_has_stopped_goes_on_without_what_it_would_execute() {
 }
 
 #[test]
+fn a_new_repository_stays_whole_without_the_settings_that_run_something() {
+    let place = Place::with(
+        "git init -q srv; cd srv; echo 1 >a; git add a; git commit -qm one; git init -q ../old; git -C ../old config core.pager delta",
+    );
+    let mut watch = place.watch();
+    place.run(
+        "git clone -q srv app; cd app; git config core.hooksPath .githooks; git checkout -q -b feat; git push -qu origin feat
+        git init -q --object-format=sha256 ../s; git -C ../s config core.editor 'code -n'
+        cd ../old; git config core.pager ./x; git config user.email u@example.org; git remote add origin ../srv",
+    );
+    let back = Back::of(&mut watch);
+    assert_eq!(back.paths(), ["app/.git/config", "old/.git/config", "s/.git/config"]);
+    assert!(back.said("app/.git/config").contains("hooksPath = .githooks"));
+    for taken in &back.taken {
+        assert!(taken.held.instead.ends_with("the rest of the file stays"), "{taken:?}");
+    }
+    place.run(
+        "cd app; test -z \"$(git config core.hooksPath)\"; git fetch -q origin; test \"$(git config branch.feat.remote)\" = origin
+        cd ../s; echo 1 >a; git add a; git commit -qm one; test \"$(git rev-parse HEAD | wc -c)\" = 65
+        cd ../old; test \"$(git config core.pager) $(git config user.email) $(git remote)\" = 'delta u@example.org origin'",
+    );
+    assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+}
+
+#[test]
+fn what_comes_later_into_packages_that_a_link_opened_is_judged() {
+    let place =
+        Place::with("mkdir -p node_modules/app node_modules/b node_modules/d src; echo x >node_modules/app/index.js");
+    let mut watch = place.watch();
+    place.run("ln -s ../node_modules/app src/app; echo save-exact=true >node_modules/app/.npmrc");
+    assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+    place.run("echo 1 >src/app/.vimrc; echo 1 >node_modules/b/.vimrc; echo script-shell=x >>src/app/.npmrc; mkdir -p src/app/vendor/c; echo 1 >src/app/vendor/c/.vimrc");
+    assert_eq!(
+        Back::of(&mut watch).paths(),
+        ["node_modules/app/.npmrc", "node_modules/app/.vimrc"]
+    );
+    assert_eq!(place.read("node_modules/app/.npmrc"), "save-exact=true\n");
+    // In one command, and while it runs.
+    place.run("ln -s node_modules/d d");
+    Back::at(&mut watch, When::Running);
+    place.run("mkdir node_modules/d/.vscode; echo '{\"git.path\": \"x\"}' >d/.vscode/settings.json; echo 2 >d/.vimrc");
+    assert_eq!(
+        Back::of(&mut watch).paths(),
+        ["node_modules/d/.vimrc", "node_modules/d/.vscode/settings.json"]
+    );
+}
+
+#[test]
 fn what_the_user_changes_while_nothing_runs_is_the_users() {
     let place = Place::with(REPOSITORY);
     let mut watch = place.watch();
@@ -461,7 +509,7 @@ fn two_watches_of_one_tree_do_not_take_back_what_the_other_has_put_back() {
     place.run("git config core.fsmonitor x; git config user.name y; echo x >.git/hooks/pre-push");
     assert_eq!(Back::of(&mut one).paths().len(), 2);
     assert_eq!(Back::of(&mut other).paths(), [""; 0]);
-    assert_eq!(place.read(".git/config"), before);
+    assert_eq!(place.read(".git/config"), format!("{before}[user]\n\tname = y\n"));
     assert_eq!(Back::of(&mut one).paths(), [""; 0]);
 }
 
