@@ -475,6 +475,32 @@ pub(crate) fn is_integer(name: &str) -> bool {
     )
 }
 
+/// Whether bash by itself gives this variable values that can be any text: words of commands, what matched, names.
+pub(crate) fn set_by_the_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "_" | "BASH_ALIASES"
+            | "BASH_ARGV"
+            | "BASH_ARGV0"
+            | "BASH_CMDS"
+            | "BASH_COMMAND"
+            | "BASH_EXECUTION_STRING"
+            | "BASH_REMATCH"
+            | "BASH_SOURCE"
+            | "COMP_KEY"
+            | "COMP_LINE"
+            | "COMP_TYPE"
+            | "COMP_WORDBREAKS"
+            | "COMP_WORDS"
+            | "COMPREPLY"
+            | "DIRSTACK"
+            | "FUNCNAME"
+            | "MAPFILE"
+            | "OPTARG"
+            | "READLINE_LINE"
+    )
+}
+
 /// What is known of a variable that the text does not assign: those of the shell itself, and the
 /// few that every environment sets.
 pub(crate) fn ambient(name: &str) -> Vec<Atom> {

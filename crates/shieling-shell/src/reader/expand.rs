@@ -50,6 +50,12 @@ impl Reader<'_> {
         match braces(text, MAX_BRACES) {
             Some(texts) if texts.len() == 1 && texts[0] == text => self.tree_word(word, place, span),
             Some(texts) => {
+                let harmless = |byte: u8| plain(byte) || matches!(byte, b'{' | b'}' | b',');
+                if self.plain_sh && texts.len() > 1 && !text.bytes().all(harmless) {
+                    let because = "`sh` may be another shell than bash, which takes these braces as they are; write \
+                                   the words out, or start `bash` instead";
+                    self.doubt(Doubt::Launch, text, because, span, None);
+                }
                 let mut all = Vec::new();
                 for part in texts {
                     all.extend(self.one_word(&part, Place::Within(span), span)?);
@@ -308,6 +314,10 @@ impl Reader<'_> {
     /// A here-document's body, or anything else that expands like text in double quotes.
     pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
         self.reads(text)?;
+        if self.plain_sh && text.contains("$[") {
+            let because = "`sh` may be another shell than bash, to which `$[…]` is text; write `$((…))` instead";
+            self.doubt(Doubt::Launch, "$[…]", because, span, None);
+        }
         let pieces = heredoc_pieces(text).map_err(|_| Unreadable {
             span,
             because: "what expands in it cannot be parsed".to_owned(),

@@ -30,8 +30,9 @@ pub(super) fn declares(name: &Word) -> bool {
     )
 }
 
-/// The text that a command prints, if it is a plain `echo` or `printf` of its words.
-pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
+/// The text that a command prints, if it is a plain `echo` or `printf` of its words. A plain `sh` has an `echo` of its
+/// own, which reads backslashes and knows other options.
+pub(super) fn printed_text(command: &Invocation, plain_sh: bool) -> Option<Vec<Word>> {
     let name = command.argv.first()?.known()?;
     let mut rest = &command.argv[1..];
     match name.as_ref() {
@@ -42,7 +43,7 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                     .strip_prefix('-')
                     .is_some_and(|flags| flags.bytes().all(|flag| b"neE".contains(&flag)))
             {
-                if first.contains('e') {
+                if first.contains('e') || plain_sh && first != "-n" {
                     // Escapes make another text than the one that is written.
                     return None;
                 }
@@ -53,7 +54,8 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                 if index > 0 {
                     atoms.push(Atom::Text(" ".to_owned()));
                 }
-                if word.fields != Fields::One {
+                let escapes = plain_sh && word.known().is_none_or(|text| text.contains('\\'));
+                if word.fields != Fields::One || escapes {
                     return None;
                 }
                 atoms.extend(word.atoms.iter().cloned());
@@ -281,7 +283,7 @@ impl Reader<'_> {
                     .cloned()
                     .collect();
                 if !words.is_empty() {
-                    self.shell_text(&spaced(&words, run.span), Some(run.index))?;
+                    self.own_text(&spaced(&words, run.span), Some(run.index))?;
                 }
                 Ok(true)
             }
@@ -319,7 +321,7 @@ impl Reader<'_> {
             "trap" => {
                 match args.iter().find(|word| word.known().as_deref() != Some("--")) {
                     Some(text) if matches!(text.known().as_deref(), Some("-" | "" | "-p" | "-l" | "-lp" | "-P")) => {}
-                    Some(text) => self.shell_text(&text.clone(), Some(run.index))?,
+                    Some(text) => self.own_text(&text.clone(), Some(run.index))?,
                     None => {}
                 }
                 Ok(true)
@@ -329,7 +331,12 @@ impl Reader<'_> {
                     match word.prefix().find('=') {
                         Some(at) => {
                             let value = word.after(at + 1);
-                            self.shell_text(&value, Some(run.index))?;
+                            self.own_text(&value, Some(run.index))?;
+                            if self.plain_sh {
+                                let because = "in a shell other than bash an alias takes effect in a script too; \
+                                               write the command out, or define a function";
+                                self.doubt(Doubt::Launch, word.shown(), because, word.span, Some(run.index));
+                            }
                             // It is put before the text that follows, and would swallow part of that.
                             if value
                                 .known()
@@ -365,7 +372,7 @@ impl Reader<'_> {
                 let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'C' => self.own_text(&value, Some(run.index))?,
                         'n' | 'O' | 's' | 'c' | 'u' => self.evaluated_expression(&value)?,
                         _ => {}
                     }
@@ -499,7 +506,7 @@ impl Reader<'_> {
                 let (_, values) = self.options_and_names(run, "oAGWPSXFC", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'C' => self.own_text(&value, Some(run.index))?,
                         'W' => self.prompt(&value.atoms, value.span)?,
                         'F' => self.launch_rest(vec![value], run, true)?,
                         _ => {}
@@ -540,22 +547,7 @@ impl Reader<'_> {
             }
             "shopt" => {
                 for word in args {
-                    match word.known().as_deref() {
-                        Some("dotglob") => {
-                            self.reading.dotglob = true;
-                            self.found.dotglob = true;
-                        }
-                        Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix") | None => {
-                            self.doubt(
-                                Doubt::Launch,
-                                self.written(run.span),
-                                "it changes what the words of later commands mean",
-                                run.span,
-                                Some(run.index),
-                            );
-                        }
-                        Some(_) => {}
-                    }
+                    self.shell_option(word, run);
                 }
                 Ok(false)
             }
@@ -568,6 +560,27 @@ impl Reader<'_> {
                 Ok(false)
             }
             _ => Ok(false),
+        }
+    }
+
+    /// An option of the shell that is set by its name.
+    pub(super) fn shell_option(&mut self, word: &Word, run: &Run) {
+        match word.known().as_deref() {
+            Some("dotglob") => {
+                self.reading.dotglob = true;
+                self.found.dotglob = true;
+            }
+            Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
+            | None => {
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it changes what the words of later commands mean",
+                    run.span,
+                    Some(run.index),
+                );
+            }
+            Some(_) => {}
         }
     }
 

@@ -119,6 +119,8 @@ pub(crate) struct Reader<'a> {
     /// What is defined for certain when later commands run.
     defined: Defined,
     input: Input,
+    /// Whether the present text is read by a shell that may not be bash.
+    plain_sh: bool,
     /// Whether what is launched here is given names that were found.
     fed: bool,
     depth: usize,
@@ -213,6 +215,7 @@ impl<'a> Reader<'a> {
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             input: Input::Nothing,
+            plain_sh: false,
             fed: false,
             depth: 0,
             evaluating: Vec::new(),

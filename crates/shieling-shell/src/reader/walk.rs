@@ -10,8 +10,8 @@ use crate::reading::{Base, Deed, Doubt, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{
-    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline,
-    Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
+    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, OnlyBash,
+    Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use crate::syntax::{self, tree};
 use crate::variables::{Influence, influence};
@@ -25,6 +25,20 @@ impl Reader<'_> {
             span: place.span(error.at, (error.at + 1).min(text.len())),
             because: "it does not parse as bash".to_owned(),
         })?;
+        if self.plain_sh
+            && let Some(OnlyBash { at, construct }) = program.only_bash
+        {
+            self.doubt(
+                Doubt::Launch,
+                construct,
+                format!(
+                    "`sh` may be another shell than bash, which reads `{construct}` otherwise; write it as POSIX has \
+                     it, or start `bash` instead"
+                ),
+                place.span(at, (at + construct.len()).min(text.len())),
+                None,
+            );
+        }
         self.list(
             &program.list,
             Source {
@@ -132,7 +146,7 @@ impl Reader<'_> {
         let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
-            Some([only]) if !redirected => match super::launch::printed_text(only) {
+            Some([only]) if !redirected => match super::launch::printed_text(only, self.plain_sh) {
                 Some(text) => Input::Text(text),
                 None => self.names_from(first, effects).unwrap_or(Input::Unknown),
             },
@@ -622,6 +636,16 @@ impl Reader<'_> {
 
     fn redirect(&mut self, redirect: &Redirect, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
+        if let Some((name, subscript)) = &redirect.variable {
+            let span = match &redirect.target {
+                Target::Word(word) => source.span(word.range),
+                Target::ProcessSubstitution(_) | Target::Document { .. } => source.place.span(0, 0),
+            };
+            if let Some(subscript) = subscript {
+                self.subscript(name, subscript, span)?;
+            }
+            self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+        }
         let (writes, reads) = match redirect.kind {
             RedirectKind::Read
             | RedirectKind::DuplicateInput
