@@ -126,7 +126,9 @@ impl Reader<'_> {
                 }
                 // A file may have any name.
                 Atom::One | Atom::Star | Atom::Found => self.evaluates_unknown(span),
-                Atom::Hidden(Hidden::Name | Hidden::Below | Hidden::Anything) => self.evaluates_unknown(span),
+                Atom::Hidden(Hidden::Name | Hidden::Path | Hidden::Below | Hidden::Anything) => {
+                    self.evaluates_unknown(span);
+                }
             }
         }
         Ok(())

@@ -244,11 +244,12 @@ impl Reader<'_> {
                 // What it becomes depends on a catalogue of translations.
                 atoms.push(Atom::Hidden(Hidden::Anything));
             }
-            PieceKind::Tilde(tilde) => atoms.push(match tilde {
-                Tilde::Home => Atom::Text(HOME.to_owned()),
-                Tilde::Here => Atom::Text(".".to_owned()),
-                Tilde::Other => Atom::Hidden(Hidden::Name),
-            }),
+            PieceKind::Tilde(tilde) => match tilde {
+                Tilde::Home => atoms.push(Atom::Text(HOME.to_owned())),
+                Tilde::Here => atoms.extend(self.variable("PWD")),
+                Tilde::Before => atoms.extend(self.variable("OLDPWD")),
+                Tilde::Other => atoms.push(Atom::Hidden(Hidden::Name)),
+            },
             PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
             PieceKind::Substitution(text) => {
                 let class = self.substitution(text, place.inner(piece.start + 2))?;
@@ -396,7 +397,7 @@ impl Reader<'_> {
                 };
                 // What is cut off at the end leaves the beginning as it was.
                 let class = if quoted && start.is_dashed() == Known::No {
-                    Hidden::Name
+                    Hidden::Path
                 } else {
                     Hidden::Anything
                 };
@@ -422,6 +423,12 @@ impl Reader<'_> {
             (Parameter::Named(name), [Atom::Text(here)]) if name == "PWD" && here == "." && !begins(atoms) => {
                 vec![Atom::Hidden(Hidden::Anything)]
             }
+            // Its blanks split it.
+            (Parameter::Named(name), [Atom::Text(here)])
+                if name == "PWD" && here == "." && !quoted && self.stands_among_blanks() =>
+            {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
             _ => added,
         };
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
@@ -441,7 +448,8 @@ impl Reader<'_> {
             Parameter::Positional(number) => self.variable(&number.to_string()),
             Parameter::Special(special) => vec![Atom::Hidden(match special {
                 '#' | '?' | '$' | '!' => Hidden::Number,
-                '-' | '0' => Hidden::Name,
+                '-' => Hidden::Name,
+                // Whoever starts a shell gives it its name.
                 _ => Hidden::Anything,
             })],
             Parameter::Named(name) | Parameter::All { name, separate: true } => self.variable(name),

@@ -1,12 +1,14 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
 use super::run::{Launch, Run, is_shell};
+use super::walk::OPTIONAL_LOCKS;
 use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Base, Deed, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
+use crate::variables::{Influence, influence};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
 
 /// Directories whose programs are the system's own: a name with this path is that program.
@@ -295,7 +297,16 @@ impl Reader<'_> {
             }
             "exec" => {
                 let rest = self.after_options(args, "a", run);
+                let first = self.reading.commands.len();
+                let options = args.len() - rest.len();
                 self.launch_rest(rest, run, false)?;
+                let empties = |word: &Word| {
+                    word.known()
+                        .is_some_and(|text| text.starts_with('-') && text.contains('c'))
+                };
+                if args[..options].iter().any(empties) {
+                    self.lost_environment(first, run.span);
+                }
                 Ok(true)
             }
             "command" => {
@@ -409,6 +420,7 @@ impl Reader<'_> {
                         self.unknown_text(&args[0].clone(), run);
                     }
                 }
+                self.counted(args)?;
                 Ok(true)
             }
             "shift" => {
@@ -582,6 +594,34 @@ impl Reader<'_> {
             }
             Some(_) => {}
         }
+    }
+
+    /// The variables that `printf` gives the number of what it printed so far: `%n`.
+    fn counted(&mut self, args: &[Word]) -> Result<(), Unreadable> {
+        for (at, format) in args.iter().enumerate().take(4) {
+            let (text, known) = match format.known() {
+                Some(text) => (text.into_owned(), true),
+                None => (String::new(), false),
+            };
+            let counts = text.match_indices('%').any(|(at, _)| {
+                let rest = text[at + 1..].trim_start_matches(|c: char| "-+ #0123456789.*'hlLjzt".contains(c));
+                rest.starts_with('n')
+            });
+            // Which word is the format depends on the options before it.
+            for word in &args[at + 1..] {
+                let influences = || {
+                    word.known()
+                        .is_some_and(|name| influence(&name, &[]) != Influence::None || name.contains('['))
+                };
+                if counts || !known && influences() {
+                    self.named(word, vec![Atom::Hidden(Hidden::Number)])?;
+                }
+            }
+            if known && !text.starts_with('-') {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What `read -r` takes from a list of names that `find` made.
@@ -765,9 +805,13 @@ impl Reader<'_> {
 
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
-        let mut array = false;
+        let (mut array, mut not_exported) = (false, false);
         for word in &run.args {
             let text = word.known();
+            not_exported |= text.as_deref().is_some_and(|text| match text.strip_prefix('+') {
+                Some(flags) => flags.contains('x'),
+                None => run.name == "export" && text.starts_with('-') && text.contains('n'),
+            });
             if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
                 integer |= flags.contains('i');
                 array |= flags.contains(['a', 'A']);
@@ -827,6 +871,11 @@ impl Reader<'_> {
                 }
                 None => match text {
                     Some(name) if is_name(&name) => {
+                        // In a function it is another variable, without a value.
+                        let another = run.name != "export" && run.name != "readonly";
+                        if matches!(&*name, "PATH" | OPTIONAL_LOCKS) && (another || not_exported) {
+                            self.assign(&name, Vec::new(), word.span)?;
+                        }
                         // Exported or declared, its value stays as it is; an inherited one may be meant.
                         if run.name == "export" && self.found.values(&name).is_none() {
                             continue;
@@ -932,7 +981,10 @@ impl Reader<'_> {
                     .get(self.reading.commands[first].span.start..last.span.end)
                     .is_some_and(|text| !text.contains([';', '\n', '&']));
                 if all_print_alike || only_pipeline {
-                    printed
+                    match printed {
+                        Hidden::Path if !self.stands_among_blanks() => Hidden::Name,
+                        other => other,
+                    }
                 } else {
                     Hidden::Anything
                 }

@@ -250,7 +250,10 @@ pub(crate) enum PieceKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tilde {
     Home,
+    /// `~+`
     Here,
+    /// `~-`
+    Before,
     /// Somebody's home, or a directory of the stack.
     Other,
 }
