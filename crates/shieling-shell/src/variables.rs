@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::word::{Atom, Hidden};
+use crate::word::{Atom, Hidden, Word};
 
 /// Stands for the home directory, wherever it is: an absolute path that no text can hold.
 pub const HOME: &str = "/\u{1}home";
@@ -26,7 +26,23 @@ pub(crate) struct Variables {
     pub(crate) integers: BTreeSet<String>,
     /// Whether any variable can have any value.
     any_value: bool,
+    /// What redirections open for reading alone, or copy, by the number of the descriptor.
+    attached: Vec<(u32, Attached)>,
 }
+
+/// What a descriptor stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Attached {
+    /// A file that is opened for reading.
+    File(Word),
+    /// What another descriptor stands for.
+    Descriptor(u32),
+    /// What any other descriptor stands for.
+    Any,
+}
+
+/// How many such redirections are told apart.
+const MAX_ATTACHED: usize = 256;
 
 impl Variables {
     /// Adds a value that the variable can have.
@@ -74,6 +90,43 @@ impl Variables {
     /// Whether any variable can have any value.
     pub(crate) fn can_be_anything(&self) -> bool {
         self.any_value
+    }
+
+    /// Records what a redirection lets a descriptor stand for.
+    pub(crate) fn attach(&mut self, descriptor: u32, to: Attached) {
+        let to = if self.attached.len() < MAX_ATTACHED {
+            to
+        } else {
+            Attached::Any
+        };
+        let entry = (descriptor, to);
+        if !self.attached.contains(&entry) {
+            self.attached.push(entry);
+        }
+    }
+
+    /// The files, opened for reading, that a descriptor can stand for.
+    pub(crate) fn files_of(&self, descriptor: u32) -> Vec<&Word> {
+        let (mut seen, mut left) = (BTreeSet::new(), vec![descriptor]);
+        while let Some(next) = left.pop() {
+            if !seen.insert(next) {
+                continue;
+            }
+            for (_, to) in self.attached.iter().filter(|(of, _)| *of == next) {
+                match to {
+                    Attached::File(_) => {}
+                    Attached::Descriptor(other) => left.push(*other),
+                    Attached::Any => left.extend(self.attached.iter().map(|(of, _)| *of)),
+                }
+            }
+        }
+        let files = self.attached.iter().filter(|(of, _)| seen.contains(of));
+        files
+            .filter_map(|(_, to)| match to {
+                Attached::File(word) => Some(word),
+                Attached::Descriptor(_) | Attached::Any => None,
+            })
+            .collect()
     }
 
     /// Gives up on telling variables apart.
@@ -391,6 +444,16 @@ const PAGERS: [&str; 7] = [
     "DELTA_PAGER",
 ];
 
+/// Whether this variable names a file that a program reads by itself.
+pub(crate) fn names_a_file(name: &str) -> bool {
+    matches!(
+        name,
+        "MAGIC" | "NETRC" | "SCREENRC" | "WGETRC" | "PIP_CONSTRAINT" | "PIP_REQUIREMENT"
+    ) || ["_CONFIG", "_ENV_FILE", "_CONFIG_FILE", "_CONFIG_PATH", "_RC_FILE"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
 /// What setting this variable to this value does.
 pub(crate) fn influence(name: &str, value: &[Atom]) -> Influence {
     if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
@@ -475,6 +538,32 @@ pub(crate) fn is_integer(name: &str) -> bool {
     )
 }
 
+/// Whether bash by itself gives this variable values that can be any text: words of commands, what matched, names.
+pub(crate) fn set_by_the_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "_" | "BASH_ALIASES"
+            | "BASH_ARGV"
+            | "BASH_ARGV0"
+            | "BASH_CMDS"
+            | "BASH_COMMAND"
+            | "BASH_EXECUTION_STRING"
+            | "BASH_REMATCH"
+            | "BASH_SOURCE"
+            | "COMP_KEY"
+            | "COMP_LINE"
+            | "COMP_TYPE"
+            | "COMP_WORDBREAKS"
+            | "COMP_WORDS"
+            | "COMPREPLY"
+            | "DIRSTACK"
+            | "FUNCNAME"
+            | "MAPFILE"
+            | "OPTARG"
+            | "READLINE_LINE"
+    )
+}
+
 /// What is known of a variable that the text does not assign: those of the shell itself, and the
 /// few that every environment sets.
 pub(crate) fn ambient(name: &str) -> Vec<Atom> {
@@ -488,7 +577,8 @@ pub(crate) fn ambient(name: &str) -> Vec<Atom> {
             vec![Atom::Hidden(Hidden::Number)]
         }
         "BASH_VERSION" | "EPOCHREALTIME" | "HOSTNAME" | "HOSTTYPE" | "LANG" | "LOGNAME" | "MACHTYPE" | "OSTYPE"
-        | "OLDPWD" | "SHELL" | "TERM" | "USER" => vec![Atom::Hidden(Hidden::Name)],
+        | "SHELL" | "TERM" | "USER" => vec![Atom::Hidden(Hidden::Name)],
+        "OLDPWD" => vec![Atom::Hidden(Hidden::Path)],
         _ => vec![Atom::Hidden(Hidden::Anything)],
     }
 }

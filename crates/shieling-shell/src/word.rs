@@ -16,6 +16,8 @@ pub enum Hidden {
     /// One or more characters that hold no blank and do not start with a dash: a hash, an
     /// absolute path, a date.
     Name,
+    /// As a name, but with blanks in it perhaps: the path of a directory.
+    Path,
     /// Names of files and directories that a program found below a directory, with slashes between them.
     Below,
     /// Any text.
@@ -305,7 +307,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         None => Known::No,
         Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
-        Some(Atom::Text(_) | Atom::Hidden(Hidden::Name)) => Known::No,
+        Some(Atom::Text(_) | Atom::Hidden(Hidden::Name | Hidden::Path)) => Known::No,
         Some(
             Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Below | Hidden::Anything),
         ) => Known::Maybe,
@@ -330,8 +332,9 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
-        Atom::Text(_) | Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
-        Atom::Hidden(Hidden::Below | Hidden::Anything) => true,
+        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
+        // The name of a file may hold blanks.
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Path | Hidden::Below | Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {
             may_split(choice)
                 || choice

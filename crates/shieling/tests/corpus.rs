@@ -26,13 +26,14 @@ mod cases;
 use cases::{Case, Expected, corpus, parse, policy_of};
 
 /// How many cases each file has at least.
-const FILES: [(&str, usize); 6] = [
+const FILES: [(&str, usize); 7] = [
     ("readonly", 350),
     ("allow", 200),
     ("deny", 200),
     ("ignore", 200),
     ("screen", 40),
     ("lines", 700),
+    ("reading", 100),
 ];
 
 impl Expected {

@@ -178,10 +178,13 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     if in_place && roles.rest == Some(Role::Read) {
         roles.rest = Some(Role::Write);
     }
+    let first = reader.commands();
+    let mut looks_alone = false;
     if program.assignments {
         let count = found.operands.iter().take_while(|word| assigns(word).is_some()).count();
         for word in found.operands.drain(..count) {
             if let Some(at) = assigns(&word) {
+                looks_alone |= word.known().as_deref() == Some("GIT_OPTIONAL_LOCKS=0");
                 reader.assign_for_child(&word.prefix()[..at], &word.after(at + 1), word.span)?;
             }
         }
@@ -192,7 +195,21 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     if starts_a_shell(program, &roles, &found) {
         reader.shell_input(run)?;
     }
-    record_operands(&roles, &found.operands, run, reader)
+    record_operands(&roles, &found.operands, run, reader)?;
+    if program.assignments && !looks_alone && loses_environment(&found) {
+        reader.lost_environment(first, run.span);
+    }
+    Ok(())
+}
+
+/// Whether an option of `env` empties the environment, or takes `GIT_OPTIONAL_LOCKS` out of it.
+fn loses_environment(found: &Arguments) -> bool {
+    found.options.iter().any(|given| {
+        let is = |names: [&str; 2]| given.choice.spellings.iter().any(|own| names.contains(&own.as_str()));
+        let named = given.value.as_ref().and_then(Word::known);
+        is(["-i", "--ignore-environment"])
+            || is(["-u", "--unset"]) && named.is_none_or(|name| name == "GIT_OPTIONAL_LOCKS")
+    })
 }
 
 /// Whether this call starts a shell that reads what this program is fed.

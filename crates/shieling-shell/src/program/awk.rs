@@ -10,6 +10,8 @@ use crate::word::Word;
 enum Token {
     Name(String),
     Text(String),
+    /// A string with codes for characters in it, which make another text than the one that is written.
+    Coded,
     Mark(&'static str),
     Number,
     /// Anything that neither names, quotes nor connects.
@@ -44,7 +46,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
         let next = tokens.get(at + 1);
         let string = |token: Option<&Token>| match token {
             Some(Token::Text(text)) => Some(text.clone()),
-            Some(Token::Name(_) | Token::Mark(_) | Token::Number | Token::Other) | None => None,
+            Some(Token::Coded | Token::Name(_) | Token::Mark(_) | Token::Number | Token::Other) | None => None,
         };
         match token {
             Token::Name(name) if name == "print" || name == "printf" => {
@@ -117,7 +119,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                         at < 2
                             || !matches!(
                                 tokens.get(at - 2),
-                                Some(Token::Text(_) | Token::Name(_) | Token::Number | Token::Other)
+                                Some(Token::Text(_) | Token::Coded | Token::Name(_) | Token::Number | Token::Other)
                             ),
                     )
                 };
@@ -156,7 +158,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 );
                 reader.unknown_launch(word, run);
             }
-            Token::Name(_) | Token::Text(_) | Token::Mark(_) | Token::Number | Token::Other => {}
+            Token::Coded | Token::Name(_) | Token::Text(_) | Token::Mark(_) | Token::Number | Token::Other => {}
         }
     }
     Ok(())
@@ -175,7 +177,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
         match first {
             '"' => {
                 let (text, after) = string(&rest[1..])?;
-                tokens.push(Token::Text(text));
+                tokens.push(text.map_or(Token::Coded, Token::Text));
                 rest = after;
             }
             '#' => rest = rest.find('\n').map_or("", |end| &rest[end..]),
@@ -223,7 +225,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
 /// A slash starts a regular expression where no value stands before it.
 fn starts_regex(before: Option<&Token>) -> bool {
     match before {
-        Some(Token::Text(_) | Token::Number | Token::Mark(")" | "]")) => false,
+        Some(Token::Text(_) | Token::Coded | Token::Number | Token::Mark(")" | "]")) => false,
         Some(Token::Name(name)) => matches!(
             name.as_str(),
             "print" | "printf" | "return" | "case" | "in" | "do" | "else"
@@ -232,21 +234,25 @@ fn starts_regex(before: Option<&Token>) -> bool {
     }
 }
 
-fn string(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
+/// A string, and what follows it; no text for one with codes in it.
+fn string(text: &str) -> Option<(Option<String>, &str)> {
+    let mut value = Some(String::new());
     let mut characters = text.char_indices();
     while let Some((at, character)) = characters.next() {
-        match character {
+        let plain = match character {
             '"' => return Some((value, &text[at + 1..])),
             '\\' => match characters.next()?.1 {
-                'n' => value.push('\n'),
-                't' => value.push('\t'),
-                other @ ('"' | '\\' | '/') => value.push(other),
-                // Codes for characters would make another text than is written.
-                _ => value.push('\u{fffd}'),
+                'n' => Some('\n'),
+                't' => Some('\t'),
+                other @ ('"' | '\\' | '/') => Some(other),
+                _ => None,
             },
             '\n' => return None,
-            other => value.push(other),
+            other => Some(other),
+        };
+        match (&mut value, plain) {
+            (Some(value), Some(plain)) => value.push(plain),
+            _ => value = None,
         }
     }
     None

@@ -206,6 +206,20 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
             .iter()
             .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
     };
+    // All of its options are among these.
+    let only = |names: &[&str]| {
+        found
+            .options
+            .iter()
+            .all(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+    };
+    if found
+        .options
+        .iter()
+        .any(|given| given.choice.brings.contains(&Bring::Stops))
+    {
+        return Some(Hidden::Anything);
+    }
     let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
     let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
     if !plain {
@@ -213,17 +227,54 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
     }
     Some(match name {
         // With names of files behind the numbers, the names come along.
-        "wc" if words.is_empty() => Hidden::Number,
-        "wc" => Hidden::Anything,
-        "grep" | "egrep" | "fgrep" | "rg"
-            if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) =>
-        {
-            Hidden::Anything
-        }
-        "grep" | "egrep" | "fgrep" | "rg"
-            if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
+        "wc" if words.is_empty()
+            && only(&[
+                "-l",
+                "--lines",
+                "-w",
+                "--words",
+                "-c",
+                "--bytes",
+                "-m",
+                "--chars",
+                "-L",
+                "--max-line-length",
+            ]) =>
         {
             Hidden::Number
+        }
+        "wc" => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg" => {
+            let counts = name != "rg"
+                && flag(&["-c", "--count"])
+                && words.len() <= 2
+                && only(&[
+                    "-c",
+                    "--count",
+                    "-i",
+                    "--ignore-case",
+                    "-v",
+                    "--invert-match",
+                    "-w",
+                    "--word-regexp",
+                    "-x",
+                    "--line-regexp",
+                    "-E",
+                    "--extended-regexp",
+                    "-F",
+                    "--fixed-strings",
+                    "-G",
+                    "--basic-regexp",
+                    "-P",
+                    "--perl-regexp",
+                    "-s",
+                    "--no-messages",
+                    "-h",
+                    "--no-filename",
+                    "-a",
+                    "--text",
+                ]);
+            if counts { Hidden::Number } else { Hidden::Anything }
         }
         "date" => match command
             .argv
@@ -241,11 +292,20 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
             {
                 Hidden::Number
             }
-            Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
+            Some(format) if is_of_digits(&format[1..]) => Hidden::Name,
             Some(_) | None => Hidden::Anything,
         },
-        "id" if flag(&["-u", "-g"]) => Hidden::Number,
-        "nproc" => Hidden::Number,
+        "id" if flag(&["-u", "--user", "-g", "--group"]) => {
+            match (
+                only(&["-u", "--user", "-g", "--group", "-r", "--real"]),
+                flag(&["-n", "--name"]),
+            ) {
+                (true, _) => Hidden::Number,
+                (false, true) if !flag(&["-G", "--groups", "-z", "--zero"]) => Hidden::Name,
+                (false, _) => Hidden::Anything,
+            }
+        }
+        "nproc" if only(&["--all", "--ignore"]) => Hidden::Number,
         "seq"
             if words
                 .iter()
@@ -254,10 +314,33 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
         {
             Hidden::Number
         }
-        "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
+        "pwd" if words.is_empty() => Hidden::Path,
+        "mktemp" if words.is_empty() && only(&["-d", "--directory", "-q", "--quiet"]) => Hidden::Name,
+        "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
         "git" => return prints_of_git(found, &words),
         _ => return None,
     })
+}
+
+/// Whether a format of `date` makes digits, and letters and marks between them: no blank, no dash at its beginning.
+fn is_of_digits(format: &str) -> bool {
+    let mut characters = format.chars();
+    let mut first = true;
+    while let Some(character) = characters.next() {
+        let plain = match character {
+            '%' => {
+                let next = characters.next();
+                let next = if next == Some('-') { characters.next() } else { next };
+                next.is_some_and(|code| "YmdHMSFTDRjuwNsyGgVCIUW".contains(code))
+            }
+            mark => mark.is_ascii_alphanumeric() || !first && "-_.:/,+@".contains(mark),
+        };
+        if !plain {
+            return false;
+        }
+        first = false;
+    }
+    !first
 }
 
 fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {
@@ -279,26 +362,14 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
     };
     Some(match sub.as_ref() {
         "rev-list" if has("--count") => Hidden::Number,
-        "rev-parse"
-            if dashed(&[
-                "--short",
-                "--abbrev-ref",
-                "--verify",
-                "--show-toplevel",
-                "--git-dir",
-                "-q",
-                "--quiet",
-                "--show-prefix",
-                "--absolute-git-dir",
-                "--symbolic-full-name",
-            ]) =>
-        {
+        // The name of a branch or a tag may begin with a dash: these print hashes, full names and directories alone.
+        "rev-parse" if dashed(&["--short", "--verify", "-q", "--quiet", "--symbolic-full-name"]) => Hidden::Name,
+        "rev-parse" if dashed(&["--show-toplevel", "--git-dir", "--absolute-git-dir"]) => Hidden::Path,
+        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
+        "describe" if has("--all") && dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => {
             Hidden::Name
         }
-        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
-        "branch" if rest == ["--show-current"] => Hidden::Name,
-        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
-        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
+        "symbolic-ref" if dashed(&["-q"]) => Hidden::Name,
         "hash-object" if dashed(&[]) => Hidden::Name,
         "log" | "rev-list"
             if (sub == "rev-list"

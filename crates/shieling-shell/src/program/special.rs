@@ -34,6 +34,8 @@ pub(crate) fn special(
         "ssh" => ssh(program, run, reader).map(|()| true),
         "fd" => fd(program, run, reader).map(|()| true),
         "tree" => Ok(tree(run, reader)),
+        "cargo-fmt" => cargo_fmt(program, run, reader),
+        "compiler" => Ok(compiler(program, run, reader)),
         "submodule-foreach" => foreach(run, reader).map(|()| true),
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
@@ -67,6 +69,62 @@ fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
         reader.effect(deed, object, word.span, by, Via::Operand);
     }
     true
+}
+
+/// `cargo fmt`: a check that is asked of rustfmt, behind `--`, is one of its own.
+fn cargo_fmt(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<bool, Unreadable> {
+    let Some(at) = run.args.iter().position(|word| word.known().as_deref() == Some("--")) else {
+        return Ok(false);
+    };
+    let (own, of_rustfmt) = (&run.args[..at], &run.args[at + 1..]);
+    let shows = |word: &Word| {
+        word.known().is_some_and(|text| {
+            matches!(
+                &*text,
+                "--check" | "-l" | "--files-with-diff" | "-q" | "--quiet" | "-v" | "--verbose"
+            ) || text.starts_with("--color=")
+        })
+    };
+    if !of_rustfmt.iter().all(shows) {
+        return Ok(false);
+    }
+    let checks = of_rustfmt
+        .iter()
+        .filter(|word| word.known().as_deref() == Some("--check"));
+    let inner = Run {
+        args: own.iter().chain(checks.take(1)).cloned().collect(),
+        ..run.clone()
+    };
+    let found = parse(program, &inner.args);
+    record(program, &inner, found, reader)?;
+    Ok(true)
+}
+
+/// A compiler that only looks: more options, other than those, may come from `@FILE`, and `cpp` writes its second operand.
+fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bool {
+    let found = parse(program, &run.args);
+    let looks = |spelling: &String| matches!(spelling.as_str(), "-E" | "-fsyntax-only" | "-M" | "-MM");
+    let only_looks = found
+        .options
+        .iter()
+        .any(|given| given.choice.spellings.iter().any(looks));
+    if !only_looks {
+        return false;
+    }
+    let by = Some(run.index);
+    for word in &found.operands {
+        if word.prefix().is_empty() || word.prefix().starts_with('@') {
+            let because = "more options may come from a file that is named behind `@`; name the sources one by one";
+            let deed = Deed::Doubt(Doubt::Setting, because.to_owned());
+            reader.effect(deed, word.shown(), word.span, by, Via::Operand);
+        }
+    }
+    if run.name == "cpp" {
+        for word in found.operands.iter().skip(1) {
+            reader.effect(Deed::Writes(word.clone()), word.shown(), word.span, by, Via::Operand);
+        }
+    }
+    false
 }
 
 /// `test` and `[`: they only look, at the files that their operators name.

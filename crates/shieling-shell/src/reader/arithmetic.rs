@@ -88,6 +88,10 @@ impl Reader<'_> {
 
     /// Follows what evaluating this variable as arithmetic can run.
     pub(super) fn evaluated(&mut self, name: &str, span: Span) -> Result<(), Unreadable> {
+        if crate::variables::set_by_the_shell(name) {
+            // Whatever the text assigns to it, the shell does so too.
+            self.evaluates_unknown(span);
+        }
         let Some(values) = self.lookup(name) else { return Ok(()) };
         if self.evaluating.iter().any(|outer| outer == name) {
             // Its values are being followed already.
@@ -106,7 +110,7 @@ impl Reader<'_> {
     pub(super) fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
         for atom in atoms {
             match atom {
-                Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star | Atom::Found => {}
+                Atom::Hidden(Hidden::Number) => {}
                 Atom::Text(text)
                     if text
                         .bytes()
@@ -120,7 +124,11 @@ impl Reader<'_> {
                         self.evaluated_atoms(choice, span)?;
                     }
                 }
-                Atom::Hidden(Hidden::Name | Hidden::Below | Hidden::Anything) => self.evaluates_unknown(span),
+                // A file may have any name.
+                Atom::One | Atom::Star | Atom::Found => self.evaluates_unknown(span),
+                Atom::Hidden(Hidden::Name | Hidden::Path | Hidden::Below | Hidden::Anything) => {
+                    self.evaluates_unknown(span);
+                }
             }
         }
         Ok(())

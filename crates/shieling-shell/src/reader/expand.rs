@@ -50,6 +50,12 @@ impl Reader<'_> {
         match braces(text, MAX_BRACES) {
             Some(texts) if texts.len() == 1 && texts[0] == text => self.tree_word(word, place, span),
             Some(texts) => {
+                let harmless = |byte: u8| plain(byte) || matches!(byte, b'{' | b'}' | b',');
+                if self.plain_sh && texts.len() > 1 && !text.bytes().all(harmless) {
+                    let because = "`sh` may be another shell than bash, which takes these braces as they are; write \
+                                   the words out, or start `bash` instead";
+                    self.doubt(Doubt::Launch, text, because, span, None);
+                }
                 let mut all = Vec::new();
                 for part in texts {
                     all.extend(self.one_word(&part, Place::Within(span), span)?);
@@ -238,11 +244,12 @@ impl Reader<'_> {
                 // What it becomes depends on a catalogue of translations.
                 atoms.push(Atom::Hidden(Hidden::Anything));
             }
-            PieceKind::Tilde(tilde) => atoms.push(match tilde {
-                Tilde::Home => Atom::Text(HOME.to_owned()),
-                Tilde::Here => Atom::Text(".".to_owned()),
-                Tilde::Other => Atom::Hidden(Hidden::Name),
-            }),
+            PieceKind::Tilde(tilde) => match tilde {
+                Tilde::Home => atoms.push(Atom::Text(HOME.to_owned())),
+                Tilde::Here => atoms.extend(self.variable("PWD")),
+                Tilde::Before => atoms.extend(self.variable("OLDPWD")),
+                Tilde::Other => atoms.push(Atom::Hidden(Hidden::Name)),
+            },
             PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
             PieceKind::Substitution(text) => {
                 let class = self.substitution(text, place.inner(piece.start + 2))?;
@@ -308,6 +315,10 @@ impl Reader<'_> {
     /// A here-document's body, or anything else that expands like text in double quotes.
     pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
         self.reads(text)?;
+        if self.plain_sh && text.contains("$[") {
+            let because = "`sh` may be another shell than bash, to which `$[…]` is text; write `$((…))` instead";
+            self.doubt(Doubt::Launch, "$[…]", because, span, None);
+        }
         let pieces = heredoc_pieces(text).map_err(|_| Unreadable {
             span,
             because: "what expands in it cannot be parsed".to_owned(),
@@ -386,7 +397,7 @@ impl Reader<'_> {
                 };
                 // What is cut off at the end leaves the beginning as it was.
                 let class = if quoted && start.is_dashed() == Known::No {
-                    Hidden::Name
+                    Hidden::Path
                 } else {
                     Hidden::Anything
                 };
@@ -412,6 +423,12 @@ impl Reader<'_> {
             (Parameter::Named(name), [Atom::Text(here)]) if name == "PWD" && here == "." && !begins(atoms) => {
                 vec![Atom::Hidden(Hidden::Anything)]
             }
+            // Its blanks split it.
+            (Parameter::Named(name), [Atom::Text(here)])
+                if name == "PWD" && here == "." && !quoted && self.stands_among_blanks() =>
+            {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
             _ => added,
         };
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
@@ -431,7 +448,8 @@ impl Reader<'_> {
             Parameter::Positional(number) => self.variable(&number.to_string()),
             Parameter::Special(special) => vec![Atom::Hidden(match special {
                 '#' | '?' | '$' | '!' => Hidden::Number,
-                '-' | '0' => Hidden::Name,
+                '-' => Hidden::Name,
+                // Whoever starts a shell gives it its name.
                 _ => Hidden::Anything,
             })],
             Parameter::Named(name) | Parameter::All { name, separate: true } => self.variable(name),

@@ -1,12 +1,14 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
 use super::run::{Launch, Run, is_shell};
+use super::walk::OPTIONAL_LOCKS;
 use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Base, Deed, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
+use crate::variables::{Influence, influence};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
 
 /// Directories whose programs are the system's own: a name with this path is that program.
@@ -30,8 +32,9 @@ pub(super) fn declares(name: &Word) -> bool {
     )
 }
 
-/// The text that a command prints, if it is a plain `echo` or `printf` of its words.
-pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
+/// The text that a command prints, if it is a plain `echo` or `printf` of its words. A plain `sh` has an `echo` of its
+/// own, which reads backslashes and knows other options.
+pub(super) fn printed_text(command: &Invocation, plain_sh: bool) -> Option<Vec<Word>> {
     let name = command.argv.first()?.known()?;
     let mut rest = &command.argv[1..];
     match name.as_ref() {
@@ -42,7 +45,7 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                     .strip_prefix('-')
                     .is_some_and(|flags| flags.bytes().all(|flag| b"neE".contains(&flag)))
             {
-                if first.contains('e') {
+                if first.contains('e') || plain_sh && first != "-n" {
                     // Escapes make another text than the one that is written.
                     return None;
                 }
@@ -53,7 +56,8 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                 if index > 0 {
                     atoms.push(Atom::Text(" ".to_owned()));
                 }
-                if word.fields != Fields::One {
+                let escapes = plain_sh && word.known().is_none_or(|text| text.contains('\\'));
+                if word.fields != Fields::One || escapes {
                     return None;
                 }
                 atoms.extend(word.atoms.iter().cloned());
@@ -281,7 +285,7 @@ impl Reader<'_> {
                     .cloned()
                     .collect();
                 if !words.is_empty() {
-                    self.shell_text(&spaced(&words, run.span), Some(run.index))?;
+                    self.own_text(&spaced(&words, run.span), Some(run.index))?;
                 }
                 Ok(true)
             }
@@ -293,7 +297,16 @@ impl Reader<'_> {
             }
             "exec" => {
                 let rest = self.after_options(args, "a", run);
+                let first = self.reading.commands.len();
+                let options = args.len() - rest.len();
                 self.launch_rest(rest, run, false)?;
+                let empties = |word: &Word| {
+                    word.known()
+                        .is_some_and(|text| text.starts_with('-') && text.contains('c'))
+                };
+                if args[..options].iter().any(empties) {
+                    self.lost_environment(first, run.span);
+                }
                 Ok(true)
             }
             "command" => {
@@ -319,7 +332,7 @@ impl Reader<'_> {
             "trap" => {
                 match args.iter().find(|word| word.known().as_deref() != Some("--")) {
                     Some(text) if matches!(text.known().as_deref(), Some("-" | "" | "-p" | "-l" | "-lp" | "-P")) => {}
-                    Some(text) => self.shell_text(&text.clone(), Some(run.index))?,
+                    Some(text) => self.own_text(&text.clone(), Some(run.index))?,
                     None => {}
                 }
                 Ok(true)
@@ -329,7 +342,12 @@ impl Reader<'_> {
                     match word.prefix().find('=') {
                         Some(at) => {
                             let value = word.after(at + 1);
-                            self.shell_text(&value, Some(run.index))?;
+                            self.own_text(&value, Some(run.index))?;
+                            if self.plain_sh {
+                                let because = "in a shell other than bash an alias takes effect in a script too; \
+                                               write the command out, or define a function";
+                                self.doubt(Doubt::Launch, word.shown(), because, word.span, Some(run.index));
+                            }
                             // It is put before the text that follows, and would swallow part of that.
                             if value
                                 .known()
@@ -365,7 +383,7 @@ impl Reader<'_> {
                 let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'C' => self.own_text(&value, Some(run.index))?,
                         'n' | 'O' | 's' | 'c' | 'u' => self.evaluated_expression(&value)?,
                         _ => {}
                     }
@@ -402,6 +420,7 @@ impl Reader<'_> {
                         self.unknown_text(&args[0].clone(), run);
                     }
                 }
+                self.counted(args)?;
                 Ok(true)
             }
             "shift" => {
@@ -499,7 +518,7 @@ impl Reader<'_> {
                 let (_, values) = self.options_and_names(run, "oAGWPSXFC", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'C' => self.own_text(&value, Some(run.index))?,
                         'W' => self.prompt(&value.atoms, value.span)?,
                         'F' => self.launch_rest(vec![value], run, true)?,
                         _ => {}
@@ -540,22 +559,7 @@ impl Reader<'_> {
             }
             "shopt" => {
                 for word in args {
-                    match word.known().as_deref() {
-                        Some("dotglob") => {
-                            self.reading.dotglob = true;
-                            self.found.dotglob = true;
-                        }
-                        Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix") | None => {
-                            self.doubt(
-                                Doubt::Launch,
-                                self.written(run.span),
-                                "it changes what the words of later commands mean",
-                                run.span,
-                                Some(run.index),
-                            );
-                        }
-                        Some(_) => {}
-                    }
+                    self.shell_option(word, run);
                 }
                 Ok(false)
             }
@@ -569,6 +573,55 @@ impl Reader<'_> {
             }
             _ => Ok(false),
         }
+    }
+
+    /// An option of the shell that is set by its name.
+    pub(super) fn shell_option(&mut self, word: &Word, run: &Run) {
+        match word.known().as_deref() {
+            Some("dotglob") => {
+                self.reading.dotglob = true;
+                self.found.dotglob = true;
+            }
+            Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
+            | None => {
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it changes what the words of later commands mean",
+                    run.span,
+                    Some(run.index),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The variables that `printf` gives the number of what it printed so far: `%n`.
+    fn counted(&mut self, args: &[Word]) -> Result<(), Unreadable> {
+        for (at, format) in args.iter().enumerate().take(4) {
+            let (text, known) = match format.known() {
+                Some(text) => (text.into_owned(), true),
+                None => (String::new(), false),
+            };
+            let counts = text.match_indices('%').any(|(at, _)| {
+                let rest = text[at + 1..].trim_start_matches(|c: char| "-+ #0123456789.*'hlLjzt".contains(c));
+                rest.starts_with('n')
+            });
+            // Which word is the format depends on the options before it.
+            for word in &args[at + 1..] {
+                let influences = || {
+                    word.known()
+                        .is_some_and(|name| influence(&name, &[]) != Influence::None || name.contains('['))
+                };
+                if counts || !known && influences() {
+                    self.named(word, vec![Atom::Hidden(Hidden::Number)])?;
+                }
+            }
+            if known && !text.starts_with('-') {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// What `read -r` takes from a list of names that `find` made.
@@ -752,9 +805,13 @@ impl Reader<'_> {
 
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
-        let mut array = false;
+        let (mut array, mut not_exported) = (false, false);
         for word in &run.args {
             let text = word.known();
+            not_exported |= text.as_deref().is_some_and(|text| match text.strip_prefix('+') {
+                Some(flags) => flags.contains('x'),
+                None => run.name == "export" && text.starts_with('-') && text.contains('n'),
+            });
             if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
                 integer |= flags.contains('i');
                 array |= flags.contains(['a', 'A']);
@@ -814,6 +871,11 @@ impl Reader<'_> {
                 }
                 None => match text {
                     Some(name) if is_name(&name) => {
+                        // In a function it is another variable, without a value.
+                        let another = run.name != "export" && run.name != "readonly";
+                        if matches!(&*name, "PATH" | OPTIONAL_LOCKS) && (another || not_exported) {
+                            self.assign(&name, Vec::new(), word.span)?;
+                        }
                         // Exported or declared, its value stays as it is; an inherited one may be meant.
                         if run.name == "export" && self.found.values(&name).is_none() {
                             continue;
@@ -919,7 +981,10 @@ impl Reader<'_> {
                     .get(self.reading.commands[first].span.start..last.span.end)
                     .is_some_and(|text| !text.contains([';', '\n', '&']));
                 if all_print_alike || only_pipeline {
-                    printed
+                    match printed {
+                        Hidden::Path if !self.stands_among_blanks() => Hidden::Name,
+                        other => other,
+                    }
                 } else {
                     Hidden::Anything
                 }

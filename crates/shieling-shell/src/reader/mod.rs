@@ -70,6 +70,7 @@ pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) ->
             ..
         } = reader;
         if !looked_up || known.cover(&found) {
+            opened_anew(&mut reading, &found);
             reading.left = Left::by(found, splits_for_good);
             return Ok(reading);
         }
@@ -82,6 +83,38 @@ pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) ->
         text,
         "its variables depend on each other too deeply to be followed",
     ))
+}
+
+/// Records that a file is written where a descriptor is opened anew by its name (`/dev/stderr`): whoever opened the file
+/// for reading alone, it is opened for writing now.
+fn opened_anew(reading: &mut Reading, found: &Variables) {
+    let mut written = Vec::new();
+    for effect in &reading.effects {
+        let Deed::Writes(word) = &effect.deed else { continue };
+        let Some(path) = word.known().filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        let descriptor = match parts.as_slice() {
+            ["dev", "stdout"] => Some(1),
+            ["dev", "stderr"] => Some(2),
+            ["dev", "fd", number] | ["proc", "self" | "thread-self", "fd", number] => number.parse().ok(),
+            _ => None,
+        };
+        let files = descriptor
+            .map(|descriptor| found.files_of(descriptor))
+            .unwrap_or_default();
+        written.extend(files.into_iter().map(|file| Effect {
+            deed: Deed::Writes(Word {
+                span: effect.span,
+                ..file.clone()
+            }),
+            object: file.shown(),
+            ..effect.clone()
+        }));
+    }
+    written.dedup();
+    reading.effects.extend(written);
 }
 
 /// What reads the arguments of known programs. They hold texts of the shell themselves (`sh -c`, `find -exec`), which the
@@ -119,6 +152,8 @@ pub(crate) struct Reader<'a> {
     /// What is defined for certain when later commands run.
     defined: Defined,
     input: Input,
+    /// Whether the present text is read by a shell that may not be bash.
+    plain_sh: bool,
     /// Whether what is launched here is given names that were found.
     fed: bool,
     depth: usize,
@@ -213,6 +248,7 @@ impl<'a> Reader<'a> {
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             input: Input::Nothing,
+            plain_sh: false,
             fed: false,
             depth: 0,
             evaluating: Vec::new(),
@@ -299,6 +335,11 @@ impl Reader<'_> {
     /// How many effects are recorded, to tell later which ones an option added.
     pub(crate) fn effects(&self) -> usize {
         self.reading.effects.len()
+    }
+
+    /// How many commands are recorded, to tell later which ones another launched.
+    pub(crate) fn commands(&self) -> usize {
+        self.reading.commands.len()
     }
 
     /// In which directory the present command stands, if that is certain.

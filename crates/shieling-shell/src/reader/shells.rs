@@ -14,8 +14,15 @@ const MAX_TEXTS: usize = 8;
 impl Reader<'_> {
     /// A shell: its text, its file, or its input.
     pub(super) fn shell(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.plain_sh, !matches!(run.name.as_str(), "bash" | "rbash"));
+        let result = self.shell_here(run);
+        self.plain_sh = outer;
+        result
+    }
+
+    fn shell_here(&mut self, run: &Run) -> Result<(), Unreadable> {
         let mut args = run.args.iter();
-        let (mut text_follows, mut from_input, mut interactive) = (false, false, false);
+        let (mut text_follows, mut from_input, mut interactive, mut only_parses) = (false, false, false, false);
         let mut operand = None;
         if run.name == "zsh" {
             // Its wildcards and names can run code in ways that bash does not have.
@@ -29,7 +36,7 @@ impl Reader<'_> {
         }
         while let Some(word) = args.next() {
             let Some(option) = word.known() else {
-                if word.is_dashed() != Known::No || word.fields != Fields::One {
+                if word.is_dashed() != Known::No || word.fields != Fields::One || word.prefix().starts_with('+') {
                     self.unknown_text(word, run);
                 }
                 operand = Some(word);
@@ -46,27 +53,34 @@ impl Reader<'_> {
                         self.shell_file(file, run)?;
                     }
                 }
+                "--posix" => self.shell_option(&Word::text("posix", word.span), run),
                 option if option.starts_with("--") => {}
-                // It only looks whether the text parses.
-                option if option.starts_with('-') && option.contains('n') && run.name != "zsh" => {
-                    // Where it does not, the line that is wrong is shown.
-                    for file in args {
-                        let (object, by) = (file.shown(), Some(run.index));
-                        self.effect(Deed::Reads(file.clone()), object, file.span, by, Via::Operand);
-                    }
-                    return Ok(());
-                }
                 option if option.starts_with(['-', '+']) => {
-                    if option.starts_with('-') && option.contains('i') {
+                    let sets = option.starts_with('-');
+                    if sets && option.contains('i') {
                         let because = "an interactive shell runs its start-up files and writes its history".to_owned();
                         self.doubt(Doubt::Program, option, because, word.span, Some(run.index));
                         interactive = true;
                     }
-                    text_follows |= option.starts_with('-') && option.contains('c');
-                    from_input |= option.starts_with('-') && option.contains('s');
+                    if sets && option.contains(['k', 'H']) {
+                        let because = "it changes what the words of later commands mean";
+                        self.doubt(Doubt::Launch, option, because, word.span, Some(run.index));
+                    }
+                    text_follows |= sets && option.contains('c');
+                    from_input |= sets && option.contains('s');
+                    // The last one counts. With `-n` it only looks whether the text parses.
+                    if option.contains('n') {
+                        only_parses = sets;
+                    }
                     // `-o NAME` and `-O NAME`, also at the end of a cluster.
                     for _ in option.chars().filter(|flag| matches!(flag, 'o' | 'O')) {
-                        args.next();
+                        let Some(name) = args.next() else { break };
+                        match name.known().as_deref() {
+                            Some("noexec") => only_parses = sets,
+                            None => self.unknown_text(name, run),
+                            Some(_) if sets => self.shell_option(name, run),
+                            Some(_) => {}
+                        }
                     }
                 }
                 _ => {
@@ -75,13 +89,21 @@ impl Reader<'_> {
                 }
             }
         }
+        if only_parses && !interactive && run.name != "zsh" && !run.more {
+            // Where it does not, the line that is wrong is shown.
+            if let Some(file) = operand.filter(|_| !text_follows) {
+                let by = Some(run.index);
+                self.effect(Deed::Reads(file.clone()), file.shown(), file.span, by, Via::Operand);
+            }
+            return Ok(());
+        }
         match operand {
             // There, an alias stands for a command from the next line on.
             Some(text) if text_follows && interactive && text.known().is_none_or(|text| text.contains("alias")) => {
                 self.unknown_text(&text.clone(), run);
                 Ok(())
             }
-            Some(text) if text_follows => self.shell_text(&text.clone(), Some(run.index)),
+            Some(text) if text_follows => self.own_text(&text.clone(), Some(run.index)),
             Some(file) if !from_input => self.shell_file(&file.clone(), run),
             Some(_) | None if text_follows || run.more => {
                 self.doubt(
@@ -93,14 +115,22 @@ impl Reader<'_> {
                 );
                 Ok(())
             }
-            Some(_) | None => self.shell_input(run),
+            Some(_) | None => self.input_of_shell(run),
         }
     }
 
-    /// A shell that reads its commands from standard input.
+    /// A shell that a program starts, which is `sh` or the user's own, and reads its commands from standard input.
     pub(crate) fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.plain_sh, true);
+        let result = self.input_of_shell(run);
+        self.plain_sh = outer;
+        result
+    }
+
+    /// A shell that reads its commands from standard input.
+    fn input_of_shell(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
-            Input::Text(words) => words.iter().try_for_each(|word| self.shell_text(word, Some(run.index))),
+            Input::Text(words) => words.iter().try_for_each(|word| self.own_text(word, Some(run.index))),
             Input::File(file) => self.shell_file(&file, run),
             // Also where nothing is attached yet: somebody may write to it later.
             Input::Nothing | Input::Names(..) | Input::Unknown => {
@@ -124,7 +154,7 @@ impl Reader<'_> {
             path.starts_with("/dev/fd/") || path.starts_with("/proc/") || matches!(path, "/dev/stdin" | "/dev/tty")
         });
         match known.as_deref() {
-            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.shell_input(run),
+            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.input_of_shell(run),
             Some("/dev/null") => Ok(()),
             _ if descriptor => {
                 self.unknown_text(file, run);
@@ -143,8 +173,16 @@ impl Reader<'_> {
         }
     }
 
-    /// Text that a shell runs, perhaps not fully known.
+    /// Text that a program has a shell run, perhaps not fully known: that shell is `sh`, or the user's own.
     pub(crate) fn shell_text(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.plain_sh, true);
+        let result = self.own_text(text, by);
+        self.plain_sh = outer;
+        result
+    }
+
+    /// Text that the present shell runs, perhaps not fully known.
+    pub(super) fn own_text(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
         let alternatives = text.alternatives(MAX_TEXTS).unwrap_or_default();
         let all_known = !alternatives.is_empty() && alternatives.iter().all(|one| one.known().is_some());
         if !all_known {

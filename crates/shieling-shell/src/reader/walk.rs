@@ -6,15 +6,15 @@ use super::run::Launch;
 use super::source::{Place, Source};
 use super::{Input, Reader};
 use crate::program;
-use crate::reading::{Base, Deed, Doubt, PIPE, Via};
+use crate::reading::{Base, Deed, Doubt, Invocation, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{
-    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline,
-    Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
+    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, OnlyBash,
+    Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use crate::syntax::{self, tree};
-use crate::variables::{Influence, influence};
+use crate::variables::{Attached, Influence, influence};
 use crate::word::{Atom, Fields, Hidden, Word};
 
 impl Reader<'_> {
@@ -25,6 +25,20 @@ impl Reader<'_> {
             span: place.span(error.at, (error.at + 1).min(text.len())),
             because: "it does not parse as bash".to_owned(),
         })?;
+        if self.plain_sh
+            && let Some(OnlyBash { at, construct }) = program.only_bash
+        {
+            self.doubt(
+                Doubt::Launch,
+                construct,
+                format!(
+                    "`sh` may be another shell than bash, which reads `{construct}` otherwise; write it as POSIX has \
+                     it, or start `bash` instead"
+                ),
+                place.span(at, (at + construct.len()).min(text.len())),
+                None,
+            );
+        }
         self.list(
             &program.list,
             Source {
@@ -132,7 +146,7 @@ impl Reader<'_> {
         let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
-            Some([only]) if !redirected => match super::launch::printed_text(only) {
+            Some([only]) if !redirected => match super::launch::printed_text(only, self.plain_sh) {
                 Some(text) => Input::Text(text),
                 None => self.names_from(first, effects).unwrap_or(Input::Unknown),
             },
@@ -521,6 +535,9 @@ impl Reader<'_> {
             // Giving it a value evaluates that as arithmetic.
             self.evaluated_atoms(&value, span)?;
         }
+        if name == OPTIONAL_LOCKS && crate::word::known(&value).as_deref() != Some("0") {
+            self.lets_git_refresh(span);
+        }
         if let Some(program) = crate::variables::options_of(name)
             && let Some(starts) = program::started_by_options(program, &value)
         {
@@ -531,6 +548,9 @@ impl Reader<'_> {
                 let because = format!("`{name}` gives later commands `{option}`, which starts or loads what it names");
                 self.doubt(Doubt::Launch, self.written(span), because, span, None);
             }
+        }
+        if crate::variables::names_a_file(name) {
+            self.named_in_list(&value, span);
         }
         match influence(name, &value) {
             Influence::None => {}
@@ -594,6 +614,27 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Records that git may refresh its index again where it only looks.
+    pub(super) fn lets_git_refresh(&mut self, span: Span) {
+        let index = "the index of the repository, which `git status` refreshes unless GIT_OPTIONAL_LOCKS is 0";
+        let object = self.written(span);
+        self.effect(Deed::Changes(index.to_owned()), object, span, None, Via::Assignment);
+    }
+
+    /// After a command whose environment was emptied, or lost `GIT_OPTIONAL_LOCKS`: whether git is started there.
+    pub(crate) fn lost_environment(&mut self, first: usize, span: Span) {
+        let git = |command: &Invocation| {
+            command.program().as_deref() == Some("git")
+                && !command
+                    .argv
+                    .iter()
+                    .any(|word| word.known().as_deref() == Some("--no-optional-locks"))
+        };
+        if self.reading.commands.iter().skip(first).any(git) {
+            self.lets_git_refresh(span);
+        }
+    }
+
     /// The paths that the value of a variable names: of a list, as far as it is known, and behind `=`.
     fn named_in_list(&mut self, value: &[Atom], span: Span) {
         let texts = value.iter().filter_map(|atom| match atom {
@@ -622,6 +663,16 @@ impl Reader<'_> {
 
     fn redirect(&mut self, redirect: &Redirect, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
+        if let Some((name, subscript)) = &redirect.variable {
+            let span = match &redirect.target {
+                Target::Word(word) => source.span(word.range),
+                Target::ProcessSubstitution(_) | Target::Document { .. } => source.place.span(0, 0),
+            };
+            if let Some(subscript) = subscript {
+                self.subscript(name, subscript, span)?;
+            }
+            self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+        }
         let (writes, reads) = match redirect.kind {
             RedirectKind::Read
             | RedirectKind::DuplicateInput
@@ -665,7 +716,21 @@ impl Reader<'_> {
                             Input::File(word.clone())
                         };
                     }
-                    if !(duplicates && is_descriptor(&word)) {
+                    let descriptor = redirect.descriptor.unwrap_or(u32::from(!reads));
+                    let copies = duplicates && is_descriptor(&word);
+                    if copies {
+                        let number = word.known().and_then(|text| text.trim_end_matches('-').parse().ok());
+                        let closes = word.known().as_deref() == Some("-");
+                        if !closes {
+                            self.found
+                                .attach(descriptor, number.map_or(Attached::Any, Attached::Descriptor));
+                        }
+                    } else if duplicates && word.known().is_none() {
+                        self.found.attach(descriptor, Attached::Any);
+                    } else if !writes {
+                        self.found.attach(descriptor, Attached::File(word.clone()));
+                    }
+                    if !copies {
                         self.opened(word, writes);
                     }
                 }
@@ -716,6 +781,14 @@ impl Reader<'_> {
         self.reading.bases.dedup();
     }
 
+    /// Whether the directory in which commands stand may have a blank in its name, because the text changes to it.
+    pub(super) fn stands_among_blanks(&self) -> bool {
+        self.reading.bases.iter().any(|base| match base {
+            Base::At(path) => path.contains(char::is_whitespace),
+            Base::Unknown => true,
+        })
+    }
+
     /// Wildcards name files whatever is done with the names.
     pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
         if word.fields == Fields::Glob || word.fields == Fields::Any && word.holds_wildcards() {
@@ -728,6 +801,9 @@ impl Reader<'_> {
         self.whole.get(span.start..span.end).unwrap_or_default().to_owned()
     }
 }
+
+/// The variable by which git is told to write nothing where it only looks.
+pub(super) const OPTIONAL_LOCKS: &str = "GIT_OPTIONAL_LOCKS";
 
 /// A directory as it is named from another.
 fn joined_path(from: &str, to: &str) -> String {

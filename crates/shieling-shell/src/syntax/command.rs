@@ -7,6 +7,9 @@ use super::tree::{
     Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Word,
 };
 
+/// The least number that bash gives to a descriptor whose number a variable holds.
+const FIRST_OF_VARIABLES: u32 = 10;
+
 /// Words that end a list when they stand where a command could start.
 const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}", "in", "]]"];
 
@@ -105,8 +108,12 @@ impl Parser<'_> {
         let mut seq = vec![self.command()?];
         loop {
             self.blanks();
-            if self.starts("||") || !(self.take("|&") || self.take("|")) {
+            let stands = self.at;
+            if self.starts("||") || !self.take("|") {
                 return Ok(Pipeline { seq, marked });
+            }
+            if self.take("&") {
+                self.only_bash(stands, "|&");
             }
             self.newlines()?;
             seq.push(self.command()?);
@@ -121,6 +128,7 @@ impl Parser<'_> {
         self.blanks();
         let keyword = self.keyword();
         if keyword == "function" {
+            self.only_bash(self.at, "function");
             self.at += keyword.len();
             return self.function();
         }
@@ -189,6 +197,7 @@ impl Parser<'_> {
                 take();
                 self.blanks();
                 if keyword == "for" && self.starts("((") {
+                    self.only_bash(self.at, "((…))");
                     let inner = self.at + 2;
                     if !self.arithmetic_ahead(2)? {
                         return self.error();
@@ -228,6 +237,10 @@ impl Parser<'_> {
             "[[" => {
                 take();
                 let test = self.condition()?;
+                // A command of that name, to a plain `sh`, which ends where any other command does.
+                if self.text[start..self.at].contains(['<', '>', '(', ')', '|', '&', ';', '#', '\n']) {
+                    self.only_bash(start, "[[…]]");
+                }
                 CompoundCommand::Test {
                     test,
                     range: range(self),
@@ -239,6 +252,7 @@ impl Parser<'_> {
             }
             _ if self.peek() == Some(b'(') => {
                 if self.starts("((") && self.arithmetic_ahead(2)? {
+                    self.only_bash(start, "((…))");
                     let inner = Range {
                         start: start + 2,
                         end: self.at - 2,
@@ -468,6 +482,7 @@ impl Parser<'_> {
 
     fn process_substitution(&mut self) -> Result<Item> {
         let start = self.at;
+        self.only_bash(start, "<(…)");
         self.at += 2;
         let list = self.substitution()?;
         let range = Range { start, end: self.at };
@@ -562,6 +577,31 @@ impl Parser<'_> {
         digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>'))
     }
 
+    /// `{name}` or `{name[subscript]}` right before a redirection; nothing is taken otherwise.
+    fn variable_of_redirection(&mut self) -> Option<(String, Option<String>)> {
+        let start = self.at;
+        self.at += 1;
+        let rest = &self.text[self.at..];
+        let length = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            .count();
+        let name = &rest[..length];
+        self.at += length;
+        let mut subscript = None;
+        let mut closed = is_name(name);
+        if closed && self.take("[") {
+            let from = self.at;
+            closed = self.bracketed(b'[', b']').is_ok();
+            subscript = closed.then(|| self.text[from..self.at - 1].to_owned());
+        }
+        if closed && self.take("}") && matches!(self.peek(), Some(b'<' | b'>')) {
+            return Some((name.to_owned(), subscript));
+        }
+        self.at = start;
+        None
+    }
+
     /// A redirection, if one starts here.
     fn redirect(&mut self) -> Result<Option<Redirect>> {
         if !matches!(self.peek(), Some(b'<' | b'>' | b'&' | b'{' | b'0'..=b'9')) {
@@ -569,23 +609,22 @@ impl Parser<'_> {
         }
         let start = self.at;
         let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
-        let descriptor = if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {
+        let mut descriptor = None;
+        let mut variable = None;
+        if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {
             let Ok(number) = self.text[start..start + digits].parse() else {
                 return self.error();
             };
+            if digits > 1 {
+                self.only_bash(start, "a descriptor of two digits");
+            }
             self.at += digits;
-            Some(number)
-        } else {
-            None
-        };
-        if descriptor.is_none() && self.peek() == Some(b'{') {
-            // `{name}>file` gives a variable a number; rare enough to ask.
-            let rest = &self.text[self.at..];
-            if let Some(end) = rest.find('}')
-                && is_name(&rest[1..end])
-                && rest[end + 1..].starts_with(['<', '>'])
-            {
-                return self.error();
+            descriptor = Some(number);
+        } else if self.peek() == Some(b'{') {
+            variable = self.variable_of_redirection();
+            if variable.is_some() {
+                self.only_bash(start, "{name}> or {name}<");
+                descriptor = Some(FIRST_OF_VARIABLES);
             }
         }
         if self.starts("<(") || self.starts(">(") {
@@ -611,6 +650,9 @@ impl Parser<'_> {
         if operator.starts_with('&') && descriptor.is_some() {
             return self.error();
         }
+        if operator.starts_with('&') {
+            self.only_bash(self.at, "&>");
+        }
         self.at += operator.len();
         self.blanks();
         let target = if *kind == RedirectKind::HereDocument && !self.number_of_redirection() {
@@ -632,6 +674,7 @@ impl Parser<'_> {
         };
         Ok(Some(Redirect {
             descriptor,
+            variable,
             kind: *kind,
             target,
         }))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::{MAX_DEPTH, Result, SyntaxError};
-use super::tree::{CompoundList, Document, Range, Word};
+use super::tree::{CompoundList, Document, OnlyBash, Range, Word};
 
 /// A here-document whose body comes after the present line.
 struct Pending {
@@ -23,6 +23,8 @@ pub(super) struct Parser<'a> {
     /// arithmetic and, where that fails, once more as commands, and so on inwards.
     known: HashMap<(usize, bool), Option<usize>>,
     pub(super) documents: Vec<Document>,
+    /// The first construct that a plain `sh` reads otherwise than bash does.
+    pub(super) only_bash: Option<OnlyBash>,
 }
 
 impl<'a> Parser<'a> {
@@ -35,7 +37,13 @@ impl<'a> Parser<'a> {
             pending: Vec::new(),
             known: HashMap::new(),
             documents: Vec::new(),
+            only_bash: None,
         }
+    }
+
+    /// Remembers what a plain `sh` reads otherwise than bash does; it begins at this byte.
+    pub(super) fn only_bash(&mut self, at: usize, construct: &'static str) {
+        self.only_bash.get_or_insert(OnlyBash { at, construct });
     }
 
     pub(super) fn error<T>(&self) -> Result<T> {
@@ -330,14 +338,17 @@ impl<'a> Parser<'a> {
                 self.braced(in_quotes)
             }
             Some(b'[') => {
+                self.only_bash(self.at, "$[…]");
                 self.at += 2;
                 self.bracketed(b'[', b']')
             }
             Some(b'\'') if !in_quotes => {
+                self.only_bash(self.at, "$'…'");
                 self.at += 2;
                 self.until_unescaped(b'\'')
             }
             Some(b'"') if !in_quotes => {
+                self.only_bash(self.at, "$\"…\"");
                 self.at += 2;
                 self.double_quoted()
             }

@@ -31,6 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<Program> {
     Ok(Program {
         list,
         documents: parser.documents,
+        only_bash: parser.only_bash,
     })
 }
 

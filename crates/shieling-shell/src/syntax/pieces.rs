@@ -206,6 +206,7 @@ fn tilde(text: &str) -> Option<(Tilde, usize)> {
     let kind = match name {
         "" => Tilde::Home,
         "+" => Tilde::Here,
+        "-" => Tilde::Before,
         name if name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte)) =>

@@ -17,6 +17,17 @@ pub(crate) struct Program {
     pub(crate) list: CompoundList,
     /// The bodies of its here-documents, in order.
     pub(crate) documents: Vec<Document>,
+    /// The first construct that a plain `sh` reads otherwise than bash does.
+    pub(crate) only_bash: Option<OnlyBash>,
+}
+
+/// A construct that a plain `sh` (dash, ash) reads otherwise than bash does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OnlyBash {
+    /// The byte at which it begins.
+    pub(crate) at: usize,
+    /// How it is written.
+    pub(crate) construct: &'static str,
 }
 
 /// The body of a here-document.
@@ -159,6 +170,8 @@ pub(crate) enum AssignmentValue {
 #[derive(Debug, Clone)]
 pub(crate) struct Redirect {
     pub(crate) descriptor: Option<u32>,
+    /// The variable that is given the number of the descriptor (`{name}<file`), perhaps with a subscript.
+    pub(crate) variable: Option<(String, Option<String>)>,
     pub(crate) kind: RedirectKind,
     pub(crate) target: Target,
 }
@@ -237,7 +250,10 @@ pub(crate) enum PieceKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tilde {
     Home,
+    /// `~+`
     Here,
+    /// `~-`
+    Before,
     /// Somebody's home, or a directory of the stack.
     Other,
 }

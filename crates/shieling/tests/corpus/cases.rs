@@ -20,13 +20,14 @@ use std::fmt;
 use shieling::policy::Policy;
 
 /// The files of the corpora, by name.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("readonly", include_str!("readonly.cases")),
     ("allow", include_str!("allow.cases")),
     ("deny", include_str!("deny.cases")),
     ("ignore", include_str!("ignore.cases")),
     ("screen", include_str!("screen.cases")),
     ("lines", include_str!("lines.cases")),
+    ("reading", include_str!("reading.cases")),
 ];
 
 /// What the contract says of a text.
