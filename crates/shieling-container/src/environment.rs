@@ -387,8 +387,8 @@ impl Environment for Container {
         self.inner.now().map_or(usize::MAX, |running| running.remote.shells())
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
-        Box::pin(async move { self.inner.running().await.ok()?.remote.misread(command).await })
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        Box::pin(async move { self.inner.running().await.ok()?.remote.syntax_check(command).await })
     }
 
     fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
@@ -402,13 +402,13 @@ impl Environment for Container {
         })
     }
 
-    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+    fn unprotected_paths(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         let options = &self.inner.options;
         if options.is_own() && (options.workspace.is_none() || !options.writable || self.inner.readonly()) {
             return Vec::new();
         }
         match self.inner.now() {
-            Some(running) => running.remote.exposes(paths, workspace),
+            Some(running) => running.remote.unprotected_paths(paths, workspace),
             // What is not known yet is asked about.
             None => (0..paths.len()).collect(),
         }

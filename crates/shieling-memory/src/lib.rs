@@ -275,11 +275,11 @@ impl Environment for Memory {
         })
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         Box::pin(async move {
             match &self.inner.config.handler {
                 Some(Handler::Whole(_)) => None,
-                Some(Handler::Unknown(_)) | None => BashConfig::misread(command.text()).map(|said| (2, said)),
+                Some(Handler::Unknown(_)) | None => BashConfig::syntax_check(command.text()).map(|said| (2, said)),
             }
         })
     }

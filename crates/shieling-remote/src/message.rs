@@ -45,10 +45,10 @@ pub(crate) enum Order {
     Resize { rows: u16, columns: u16 },
     /// Nobody wants any more what this call names: whatever it runs is ended. Not answered.
     Forget,
-    /// What does the shell say of a text? [`Said::Misread`]
-    Misread(WireCommand),
+    /// What does the shell say of a text? [`Said::SyntaxCheck`]
+    SyntaxCheck(WireCommand),
     /// Those of these paths from which the user's own would run code: [`Said::Places`].
-    Exposes { paths: Vec<WirePath>, workspace: WirePath },
+    UnprotectedPaths { paths: Vec<WirePath>, workspace: WirePath },
     /// Those of these paths that would be moved aside: [`Said::Places`].
     HoldsBack(Vec<WirePath>),
     /// What lies below and cannot be changed: [`Said::Paths`].
@@ -146,7 +146,7 @@ pub(crate) enum Said {
     /// What happened to a job.
     Happened(WireEvent),
     /// What the shell says of a text.
-    Misread(Option<(i32, String)>),
+    SyntaxCheck(Option<(i32, String)>),
     /// Some of those that were asked about, by their places.
     Places(Vec<u32>),
     /// Some paths.

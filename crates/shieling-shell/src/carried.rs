@@ -11,13 +11,13 @@ const BYTES: usize = 256 * 1024;
 
 /// The state of a shell after the texts that ran in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct CarriedState {
     variables: Variables,
     /// Whether any text ran.
     begun: bool,
 }
 
-impl Left {
+impl CarriedState {
     pub(crate) fn variables(&self) -> &Variables {
         &self.variables
     }

@@ -6,13 +6,13 @@
 //! [`Reading`]: the commands, and their effects, each with its [`Span`] in the text.
 //!
 //! ```
-//! use shieling_shell::{Deed, read};
+//! use shieling_shell::{Action, read};
 //!
 //! let reading = read("cd src && grep -r needle . | sort > ../todo.txt")?;
 //! let commands: Vec<String> = reading.commands.iter().map(|command| command.shown()).collect();
 //! assert_eq!(commands, ["cd src", "grep -r needle .", "sort"]);
 //! assert!(reading.effects.iter().any(|effect| {
-//!     matches!(&effect.deed, Deed::Writes(path) if path.known().as_deref() == Some("../todo.txt"))
+//!     matches!(&effect.action, Action::Writes(path) if path.known().as_deref() == Some("../todo.txt"))
 //! }));
 //! # Ok::<(), shieling_shell::Unreadable>(())
 //! ```
@@ -35,12 +35,13 @@ mod syntax;
 mod variables;
 mod word;
 
-pub use carried::Left;
+pub use carried::CarriedState;
 pub use quote::{quoted, quoted_name};
 pub use read::{read, read_after};
 pub use reader::is_shell;
 pub use reading::{
-    Base, Deed, Doubt, Effect, Invocation, Kind, MORE, PIPE, Parts, PartsOf, Pick, PickKind, Reading, Splits, Via, Walk,
+    Action, Base, Doubt, Effect, Invocation, Kind, MORE, PIPE, Parts, PartsOf, Pick, PickKind, Reading, Splits, Via,
+    Walk,
 };
 pub use screen::{Unreadable, escaped};
 pub use span::Span;

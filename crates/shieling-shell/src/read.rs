@@ -1,6 +1,6 @@
 //! Reads a text whole: the reader and the programs that it meets, walked until the values of variables are settled.
 
-use crate::carried::Left;
+use crate::carried::CarriedState;
 use crate::program;
 use crate::reader::{Programs, read_to_fixpoint};
 use crate::reading::Reading;
@@ -18,21 +18,21 @@ pub(crate) const PROGRAMS: Programs = Programs {
 /// # Errors
 /// [`Unreadable`] if the text cannot be parsed, exceeds a limit or contains concealing characters.
 pub fn read(text: &str) -> Result<Reading, Unreadable> {
-    read_after(text, &Left::default())
+    read_after(text, &CarriedState::default())
 }
 
 /// Reads a text that runs in a shell with this state.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadable> {
+pub fn read_after(text: &str, before: &CarriedState) -> Result<Reading, Unreadable> {
     screen::screen(text)?;
     // What is ours may have faults too: a panic in it is an answer about the text, not our end.
     std::panic::catch_unwind(|| read_to_fixpoint(PROGRAMS, text, before))
         .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
 }
 
-impl Left {
+impl CarriedState {
     /// Returns the state after a further text. After a text that cannot be read, variables can have any value.
     #[must_use]
     pub fn after(&self, text: &str) -> Self {

@@ -1,6 +1,6 @@
 //! The result of reading a shell text: its commands and their effects, each with its span.
 
-use crate::carried::Left;
+use crate::carried::CarriedState;
 use crate::span::Span;
 use crate::word::Word;
 
@@ -30,7 +30,7 @@ pub const MORE: &str = "…";
 
 /// An action of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     /// Reads a path.
     Reads(Word),
     /// Only names a path.
@@ -165,7 +165,7 @@ pub enum Via {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// What is done.
-    pub deed: Deed,
+    pub action: Action,
     /// What it is done to, as messages show it.
     pub object: String,
     /// Where the text says so.
@@ -237,7 +237,7 @@ pub struct Reading {
     /// Whether `*` also matches names that start with a dot.
     pub dotglob: bool,
     /// The shell state after the text, for texts that run later in the same shell.
-    pub left: Left,
+    pub left: CarriedState,
 }
 
 /// Stands for the name of a pipe, as no file is called.

@@ -39,7 +39,7 @@ use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
 use crate::files::ContentCache;
 use crate::output::SpillTo;
-use crate::policy::{Decision, Left, Policy, Text, Verdict};
+use crate::policy::{CarriedState, Decision, Policy, Text, Verdict};
 use crate::rate::{RateLimit, RateLimiter};
 use crate::request::{Command, Digest, Request};
 use crate::session::{Human, Jobs, NoHuman, RecordingSettings, Sessions};
@@ -145,7 +145,7 @@ impl Shieling {
 
     /// Judges a command by the policy and the environment. Starts, asks and records nothing.
     pub fn judge(&self, command: &Command) -> Verdict {
-        self.judge_here(command, Left::default()).0
+        self.judge_here(command, CarriedState::default()).0
     }
 
     /// Returns whether the environment enforces the whole policy, so that the text of a command does not matter.
@@ -198,7 +198,7 @@ impl Shieling {
     }
 
     /// Returns the verdict, and whether only reasons of the environment require approval.
-    fn judge_here(&self, command: &Command, left: Left) -> (Verdict, bool) {
+    fn judge_here(&self, command: &Command, left: CarriedState) -> (Verdict, bool) {
         let facts = lookup::facts(command, &self.workspace, &self.place());
         let facts = facts.after(left).enforcing(self.enforced);
         let text = Text::read(command.text(), &facts.left);

@@ -331,7 +331,7 @@ fn what_provably_meets_no_hidden_path_is_allowed_and_what_is_asked_about_names_o
 
 // ---------------------------------------------------------------------------------------------
 // Whatever we read, bash reads: a text that we take for something that bash would refuse is a text
-// that we misread.
+// that we syntax_check.
 
 /// Marks and words of the grammar that are put into texts, or cut out of them.
 const FRAGMENTS: &[&str] = &[

@@ -94,17 +94,17 @@ impl TakeOver for Job {
 }
 
 fn about_job(size: TerminalSize) -> (HumanQuestion, mpsc::Sender<ScreenUpdate>, mpsc::Receiver<InputEvent>) {
-    let (attachment, shown, deeds) = Attachment::for_testing(size);
+    let (attachment, shown, events) = Attachment::for_testing(size);
     let question = HumanQuestion {
         job: Some(JobId::numbered(7)),
         terminal: Some(Arc::new(Job(Mutex::new(Some(attachment))))),
         ..question("log in, please")
     };
-    (question, shown, deeds)
+    (question, shown, events)
 }
 
-async fn deed(deeds: &mut mpsc::Receiver<InputEvent>) -> Option<InputEvent> {
-    tokio::time::timeout(PATIENCE, deeds.recv()).await.expect("it comes")
+async fn next_event(events: &mut mpsc::Receiver<InputEvent>) -> Option<InputEvent> {
+    tokio::time::timeout(PATIENCE, events.recv()).await.expect("it comes")
 }
 
 #[test]
@@ -174,19 +174,19 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
 #[tokio::test]
 async fn a_person_takes_the_keyboard_and_gives_it_back() {
     let mut seat = Seat::new();
-    let (question, shown, mut deeds) = about_job(TerminalSize::default());
+    let (question, shown, mut events) = about_job(TerminalSize::default());
     let person = seat.person();
     let asked = person.ask(question);
     let (got, ()) = tokio::join!(asked, async {
         seat.when("/take` for its keyboard): ", "/take\n").await;
         let size = TerminalSize { rows: 10, columns: 60 };
-        assert_eq!(deed(&mut deeds).await, Some(InputEvent::Resize(size)));
+        assert_eq!(next_event(&mut events).await, Some(InputEvent::Resize(size)));
         assert!(seat.is_raw());
         let written = b"\x1b]0;owned\x07\x1b[6nPassword: ".to_vec();
         shown.send(ScreenUpdate::Reset(written)).await.expect("they look on");
         seat.when("Password:", "hunter2\r\x03").await;
         assert_eq!(
-            deed(&mut deeds).await,
+            next_event(&mut events).await,
             Some(InputEvent::Type(b"hunter2\r\x03".to_vec()))
         );
         shown
@@ -194,12 +194,12 @@ async fn a_person_takes_the_keyboard_and_gives_it_back() {
             .await
             .expect("they look on");
         seat.when("welcome", "x\x1dnot for the job").await;
-        assert_eq!(deed(&mut deeds).await, Some(InputEvent::Type(b"x".to_vec())));
+        assert_eq!(next_event(&mut events).await, Some(InputEvent::Type(b"x".to_vec())));
         assert_eq!(
-            deed(&mut deeds).await,
+            next_event(&mut events).await,
             Some(InputEvent::Resize(TerminalSize::default()))
         );
-        assert_eq!(deed(&mut deeds).await, None);
+        assert_eq!(next_event(&mut events).await, None);
     });
     assert_eq!(got, HumanReply::TookOver);
     seat.when("\u{1b}[?1049l", "").await;
@@ -215,23 +215,23 @@ async fn a_person_takes_the_keyboard_and_gives_it_back() {
 #[tokio::test]
 async fn the_keyboard_comes_back_when_the_job_ends_and_when_nobody_waits_any_more() {
     let mut seat = Seat::new();
-    let (question, shown, deeds) = about_job(TerminalSize::default());
+    let (question, shown, events) = about_job(TerminalSize::default());
     let person = seat.person();
     let (got, ()) = tokio::join!(person.ask(question), async {
         seat.when("keyboard): ", "/take\n").await;
         seat.when("Ctrl-]", "").await;
-        drop((shown, deeds));
+        drop((shown, events));
     });
     assert_eq!((got, seat.is_raw()), (HumanReply::TookOver, false));
 
     let mut seat = Seat::new();
-    let (question, _shown, mut deeds) = about_job(TerminalSize::default());
+    let (question, _shown, mut events) = about_job(TerminalSize::default());
     let person = seat.person();
     let asked = tokio::time::timeout(Duration::from_millis(500), person.ask(question));
     let (got, ()) = tokio::join!(asked, seat.when("keyboard): ", "/take\n"));
     assert!(got.is_err() && !seat.is_raw());
-    assert!(matches!(deed(&mut deeds).await, Some(InputEvent::Resize(_))));
-    assert_eq!(deed(&mut deeds).await, None);
+    assert!(matches!(next_event(&mut events).await, Some(InputEvent::Resize(_))));
+    assert_eq!(next_event(&mut events).await, None);
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ impl BashConfig {
     }
 
     /// Returns bash's message about a text that cannot be parsed.
-    pub(crate) fn misread(text: &str) -> Option<String> {
+    pub(crate) fn syntax_check(text: &str) -> Option<String> {
         parsed(text).err()?.syntax_report("bash: -c", text)
     }
 }

@@ -108,7 +108,7 @@ impl BashConfig {
     pub(crate) fn keep(&self, mut engine: Engine, ran: Ran) {
         let Some(made) = &mut engine.plain else { return };
         made.texts += 1;
-        let ended = matches!(ran.end, MainEnd::Exited(_)) && !ran.exited && !ran.broken_off && !ran.misread;
+        let ended = matches!(ran.end, MainEnd::Exited(_)) && !ran.exited && !ran.broken_off && !ran.syntax_check;
         if ended && made.texts < TEXTS {
             let before = self.spare.lock().replace(engine);
             // Outside of the lock, since dropping one takes long.
@@ -235,8 +235,11 @@ mod tests {
             ..ended
         };
         let exited = Ran { exited: true, ..ended };
-        let misread = Ran { misread: true, ..ended };
-        for no_end in [Ran::broken_off(), signalled, exited, misread] {
+        let syntax_check = Ran {
+            syntax_check: true,
+            ..ended
+        };
+        for no_end in [Ran::broken_off(), signalled, exited, syntax_check] {
             config.keep(config.bash_for("ls", work, &none), no_end);
             assert_eq!(texts(&config.bash_for("ls", work, &none)), Some(0), "{no_end:?}");
         }

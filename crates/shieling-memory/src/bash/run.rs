@@ -48,7 +48,7 @@ pub(crate) struct Ran {
     /// Whether the shell is still inside of it.
     pub(crate) broken_off: bool,
     /// Whether nothing of it was run because bash cannot parse it.
-    pub(super) misread: bool,
+    pub(super) syntax_check: bool,
 }
 
 impl Ran {
@@ -57,7 +57,7 @@ impl Ran {
             end: MainEnd::Exited(code),
             exited: false,
             broken_off: false,
-            misread: false,
+            syntax_check: false,
         }
     }
 
@@ -174,7 +174,7 @@ impl Engine {
             Error::Parse { .. } => {
                 let report = error.syntax_report("bash: -c", text);
                 let ran = Ran {
-                    misread: true,
+                    syntax_check: true,
                     ..Ran::exited(2)
                 };
                 (ran, report)

@@ -37,7 +37,7 @@ impl Engine {
     pub(crate) fn settle(&mut self, ran: Ran) -> SessionState {
         let view = self.bash.shell_state_view();
         let mut kept = self.resume.kept();
-        if ran.misread {
+        if ran.syntax_check {
             // The state has not been restored yet.
             kept.status = view.last_exit_code.max(2);
             return SessionState {

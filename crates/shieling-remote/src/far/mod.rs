@@ -298,12 +298,12 @@ fn work(
                 };
                 far.say(call, &Said::Told(told), &[]);
             }
-            (Order::Misread(command), _) => {
+            (Order::SyntaxCheck(command), _) => {
                 let said = match command.command() {
-                    Ok(command) => far.environment.misread(&command).await,
+                    Ok(command) => far.environment.syntax_check(&command).await,
                     Err(_) => None,
                 };
-                far.say(call, &Said::Misread(said), &[]);
+                far.say(call, &Said::SyntaxCheck(said), &[]);
             }
             (order, _) => far.ask(call, order).await,
         }
@@ -326,10 +326,10 @@ impl Far {
                 |found: Vec<usize>| Said::Places(found.into_iter().filter_map(|at| u32::try_from(at).ok()).collect());
             let owned = |paths: Vec<WirePath>| paths.into_iter().map(WirePath::path).collect::<Vec<_>>();
             match order {
-                Order::Exposes { paths, workspace } => {
+                Order::UnprotectedPaths { paths, workspace } => {
                     let paths = owned(paths);
                     let paths: Vec<_> = paths.iter().map(AsRef::as_ref).collect();
-                    places(environment.exposes(&paths, &workspace.path()))
+                    places(environment.unprotected_paths(&paths, &workspace.path()))
                 }
                 Order::HoldsBack(paths) => {
                     let paths = owned(paths);

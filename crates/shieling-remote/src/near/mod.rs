@@ -499,11 +499,11 @@ impl Environment for Remote {
         })
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         Box::pin(async move {
-            let order = Order::Misread(WireCommand::of(command));
+            let order = Order::SyntaxCheck(WireCommand::of(command));
             match self.near.call(&order, &[], |_| Waiting::default()).await {
-                Ok((_, Said::Misread(said), _)) => said,
+                Ok((_, Said::SyntaxCheck(said), _)) => said,
                 _ => None,
             }
         })
@@ -527,8 +527,8 @@ impl Environment for Remote {
         Box::pin(async move { files })
     }
 
-    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
-        let order = Order::Exposes {
+    fn unprotected_paths(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+        let order = Order::UnprotectedPaths {
             paths: wire(paths),
             workspace: WirePath::of(workspace),
         };

@@ -7,7 +7,7 @@ use super::start::{launch, launch_text};
 use super::table::{Bring, Operands, Program, Role, Value};
 use super::{awk, sed};
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, MORE, PIPE, PartsOf, Via, Walk};
+use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
 use crate::word::{Fields, Hidden, Word};
 
@@ -126,7 +126,7 @@ pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments,
             Doubt::Launch
         };
         reader.effect(
-            Deed::Doubt(doubt, because),
+            Action::Doubt(doubt, because),
             first.shown(),
             first.span,
             Some(run.index),
@@ -266,7 +266,7 @@ pub(super) fn record_options(
         {
             let because = format!("what `{}` does with this option is not known", run.name);
             reader.effect(
-                Deed::Doubt(Doubt::Setting, because),
+                Action::Doubt(Doubt::Setting, because),
                 given.word.shown(),
                 given.word.span,
                 Some(run.index),
@@ -291,7 +291,7 @@ pub(super) fn record_options(
     for word in &found.strange {
         let because = format!("`{}` is not known to have this option", run.name);
         reader.effect(
-            Deed::Doubt(Doubt::Argument, because),
+            Action::Doubt(Doubt::Argument, because),
             word.shown(),
             word.span,
             Some(run.index),
@@ -302,7 +302,7 @@ pub(super) fn record_options(
         if word.prefix().len() > attached {
             let path = word.after(attached);
             reader.effect(
-                Deed::Names(path.clone()),
+                Action::Names(path.clone()),
                 path.shown(),
                 word.span,
                 Some(run.index),
@@ -314,7 +314,7 @@ pub(super) fn record_options(
         let launches = program.has_launching_options;
         for word in &found.doubtful {
             reader.effect(
-                Deed::MaybeOption(word.clone(), launches),
+                Action::MaybeOption(word.clone(), launches),
                 word.shown(),
                 word.span,
                 Some(run.index),
@@ -324,7 +324,7 @@ pub(super) fn record_options(
         if run.more {
             let word = Word::unknown(Fields::Any, "…", run.span);
             reader.effect(
-                Deed::MaybeOption(word, launches),
+                Action::MaybeOption(word, launches),
                 run.name.clone(),
                 run.span,
                 Some(run.index),
@@ -352,8 +352,8 @@ fn program_of(run: &Run) -> &str {
 }
 
 fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run, via: Via, reader: &mut Reader<'_>) {
-    let deed = match bring {
-        Bring::Writes(what) => Deed::Changes(what.clone()),
+    let action = match bring {
+        Bring::Writes(what) => Action::Changes(what.clone()),
         Bring::Runs(what) => {
             // What is made as it is run shows nothing of itself.
             for word in run.args.iter().filter(|word| word.known().as_deref() == Some(PIPE)) {
@@ -363,24 +363,30 @@ fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run
             if project {
                 // What it runs is the project's; what it is told to read is the text's.
                 for word in run.args.iter().filter(|word| word.known().is_some()) {
-                    reader.effect(Deed::Code(word.clone()), word.shown(), word.span, Some(run.index), via);
+                    reader.effect(
+                        Action::Code(word.clone()),
+                        word.shown(),
+                        word.span,
+                        Some(run.index),
+                        via,
+                    );
                 }
             }
             let doubt = if project { Doubt::Project } else { Doubt::Program };
-            Deed::Doubt(doubt, format!("it runs {what}"))
+            Action::Doubt(doubt, format!("it runs {what}"))
         }
-        Bring::Network(what) => Deed::Network(if what.is_empty() {
+        Bring::Network(what) => Action::Network(if what.is_empty() {
             run.name.clone()
         } else {
             what.clone()
         }),
-        Bring::Renames => Deed::Renames(Word::text(".", span)),
+        Bring::Renames => Action::Renames(Word::text(".", span)),
         Bring::Settings(instead) => {
             let of = PartsOf::Settings(instead.clone());
             return reader.in_parts(of, object, span, Some(run.index));
         }
-        Bring::Reads(what) => Deed::Reads(Word::unknown(Fields::Any, what.clone(), span)),
-        Bring::Unknown(why) => Deed::Doubt(
+        Bring::Reads(what) => Action::Reads(Word::unknown(Fields::Any, what.clone(), span)),
+        Bring::Unknown(why) => Action::Doubt(
             if via == Via::Option {
                 Doubt::Setting
             } else {
@@ -390,7 +396,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run
         ),
         Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
     };
-    reader.effect(deed, object, span, Some(run.index), via);
+    reader.effect(action, object, span, Some(run.index), via);
 }
 
 /// Gives each operand its role, or its possible roles where earlier ones may be many.
@@ -504,16 +510,16 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
     let (object, span) = (word.shown(), word.span);
     if word.prefix().starts_with('@') && !matches!(role, Role::At | Role::Header) {
         // Many programs read further arguments from such a file.
-        reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
+        reader.effect(Action::Names(word.after(1)), object.clone(), span, by, Via::Operand);
     }
     let may_be_a_path = matches!(
         role,
         Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At | Role::Header
     );
     if may_be_a_path && word.known().is_some() && is_rough {
-        reader.effect(Deed::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
+        reader.effect(Action::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
     }
-    let deed = match role {
+    let action = match role {
         Role::Text
         | Role::Pattern
         | Role::Except
@@ -524,18 +530,18 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         | Role::Depth => return Ok(()),
         Role::Picked if word.prefix().starts_with('!') => return Ok(()),
         Role::Moved | Role::Linked => {
-            reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+            reader.effect(Action::Renames(word.clone()), object.clone(), span, by, Via::Operand);
             if role == Role::Linked {
                 // A symbolic link is read from where it lies, and not from here.
                 for inner in inner_paths(word) {
-                    reader.effect(Deed::Renames(inner), object.clone(), span, by, Via::Option);
+                    reader.effect(Action::Renames(inner), object.clone(), span, by, Via::Option);
                 }
             }
             if role == Role::Moved {
                 reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
-                Deed::Writes(word.clone())
+                Action::Writes(word.clone())
             } else {
-                Deed::Reads(word.clone())
+                Action::Reads(word.clone())
             }
         }
         Role::Mounted => {
@@ -555,61 +561,61 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
                 ..Walk::default()
             };
             reader.walks(walk, run);
-            Deed::Reads(source)
+            Action::Reads(source)
         }
         Role::Repository => {
             if !matches!(word.known().as_deref(), Some(".git" | "./.git")) {
                 let because = "the text chooses a repository, whose settings can run programs";
                 reader.effect(
-                    Deed::Doubt(Doubt::Program, because.to_owned()),
+                    Action::Doubt(Doubt::Program, because.to_owned()),
                     object.clone(),
                     span,
                     by,
                     Via::Option,
                 );
             }
-            Deed::Names(word.clone())
+            Action::Names(word.clone())
         }
         Role::Removed => {
             reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
-            Deed::Writes(word.clone())
+            Action::Writes(word.clone())
         }
-        Role::Read if run.name.contains("awk") && word.prefix().starts_with("/inet") => Deed::Network(object.clone()),
+        Role::Read if run.name.contains("awk") && word.prefix().starts_with("/inet") => Action::Network(object.clone()),
         Role::Read => {
             // An expression where a file could stand, as behind `yq eval`.
             if word.prefix().contains('(') {
                 language(word, true, run, reader);
             }
-            Deed::Reads(word.clone())
+            Action::Reads(word.clone())
         }
         Role::Piped if word.prefix().starts_with(['|', '!']) => {
             reader.shell_text(&word.after(1), by)?;
-            Deed::Writes(word.clone())
+            Action::Writes(word.clone())
         }
-        Role::Write | Role::Piped => Deed::Writes(word.clone()),
-        Role::Path => Deed::Names(word.clone()),
-        Role::Rev => Deed::Revision(word.clone()),
+        Role::Write | Role::Piped => Action::Writes(word.clone()),
+        Role::Path => Action::Names(word.clone()),
+        Role::Rev => Action::Revision(word.clone()),
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
         Role::State => {
-            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
-            Deed::Changes(object.clone())
+            reader.effect(Action::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Action::Changes(object.clone())
         }
         Role::Glob | Role::Only | Role::Picked => return found_names(word, run, reader),
         Role::List => {
             let further = Word::unknown(Fields::Any, format!("the files that `{object}` names"), span);
-            reader.effect(Deed::Reads(further), object.clone(), span, by, Via::Operand);
-            Deed::Reads(word.clone())
+            reader.effect(Action::Reads(further), object.clone(), span, by, Via::Operand);
+            Action::Reads(word.clone())
         }
         Role::At => match word.prefix().find(['@', '<']) {
-            Some(at) => Deed::Reads(word.after(at + 1)),
+            Some(at) => Action::Reads(word.after(at + 1)),
             None if word.known().is_some() => return Ok(()),
-            None => Deed::Reads(word.clone()),
+            None => Action::Reads(word.clone()),
         },
         // A file is named at its beginning alone, whatever variable follows in it.
         Role::Header => match word.prefix().strip_prefix('@') {
-            Some(_) => Deed::Reads(word.after(1)),
+            Some(_) => Action::Reads(word.after(1)),
             None if word.known().is_some() || word.prefix().contains(':') => return Ok(()),
-            None => Deed::Reads(word.clone()),
+            None => Action::Reads(word.clone()),
         },
         Role::Launch => return launch_text(word, run, reader),
         Role::Shell => {
@@ -631,36 +637,36 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             }
             if word.prefix().starts_with(['.', '/']) {
                 // A repository here, of which a copy is made.
-                reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+                reader.effect(Action::Renames(word.clone()), object.clone(), span, by, Via::Operand);
             }
             if word.prefix().starts_with("file://") {
-                reader.effect(Deed::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
+                reader.effect(Action::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
             }
-            Deed::Network(object.clone())
+            Action::Network(object.clone())
         }
         Role::Query => {
             language(word, false, run, reader);
-            Deed::Code(word.clone())
+            Action::Code(word.clone())
         }
         Role::Expression => {
             language(word, true, run, reader);
             return Ok(());
         }
-        Role::Below => Deed::Reads(word.clone()),
+        Role::Below => Action::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return git_config(word, run, reader),
         Role::Unknown => {
             language(word, false, run, reader);
             // Whatever it is, it may be a path, or a text with paths in it.
-            reader.effect(Deed::Code(word.clone()), object.clone(), span, by, Via::Operand);
-            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
-            Deed::Doubt(
+            reader.effect(Action::Code(word.clone()), object.clone(), span, by, Via::Operand);
+            reader.effect(Action::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Action::Doubt(
                 Doubt::Argument,
                 format!("what `{}` does with this argument is not known", run.name),
             )
         }
     };
-    reader.effect(deed, object, span, by, Via::Operand);
+    reader.effect(action, object, span, by, Via::Operand);
     Ok(())
 }
 
@@ -707,7 +713,7 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
         for filler in ["", "x"] {
             let named = Word::text(text.replace(['*', '?'], filler), word.span);
             reader.effect(
-                Deed::Names(named),
+                Action::Names(named),
                 word.shown(),
                 word.span,
                 Some(run.index),

@@ -1,7 +1,7 @@
 //! awk programs: most only print, but `system`, pipes and redirections reach out.
 
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, Via};
+use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::word::Word;
 
@@ -25,7 +25,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     let Some(tokens) = word.with_numbers().as_deref().and_then(tokens) else {
         let because = "this awk program is not fully in the text, and could write or run something".to_owned();
         reader.effect(
-            Deed::Doubt(Doubt::Argument, because),
+            Action::Doubt(Doubt::Argument, because),
             word.shown(),
             span,
             by,
@@ -37,7 +37,13 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     // Special files of gawk, wherever their names come to be used.
     let talks = |token: &Token| matches!(token, Token::Text(text) if text.contains("/inet"));
     if tokens.iter().any(talks) {
-        reader.effect(Deed::Network("/inet".to_owned()), word.shown(), span, by, Via::Operand);
+        reader.effect(
+            Action::Network("/inet".to_owned()),
+            word.shown(),
+            span,
+            by,
+            Via::Operand,
+        );
     }
     let mut printing = false;
     let mut depth = 0_usize;
@@ -56,7 +62,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             Token::Name(name) if name == "ARGV" || name == "ARGC" => {
                 // It changes which files are read.
                 let files = Word::unknown(crate::word::Fields::Any, "ARGV", span);
-                reader.effect(Deed::Reads(files), "ARGV", span, by, Via::Operand);
+                reader.effect(Action::Reads(files), "ARGV", span, by, Via::Operand);
             }
             Token::Name(name) if name == "system" => {
                 let argument = string(tokens.get(at + 2));
@@ -70,14 +76,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 if next == Some(&Token::Mark("<")) {
                     match string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))) {
                         Some(path) => reader.effect(
-                            Deed::Reads(Word::text(path.clone(), span)),
+                            Action::Reads(Word::text(path.clone(), span)),
                             path,
                             span,
                             by,
                             Via::Operand,
                         ),
                         None => reader.effect(
-                            Deed::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
+                            Action::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
                             "…",
                             span,
                             by,
@@ -89,14 +95,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 {
                     match string(tokens.get(at + 3)) {
                         Some(path) => reader.effect(
-                            Deed::Reads(Word::text(path.clone(), span)),
+                            Action::Reads(Word::text(path.clone(), span)),
                             path,
                             span,
                             by,
                             Via::Operand,
                         ),
                         None => reader.effect(
-                            Deed::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
+                            Action::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
                             "…",
                             span,
                             by,
@@ -131,14 +137,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             Token::Mark(">" | ">>") if printing && depth == print_depth => {
                 match string(next).filter(|_| ends(tokens.get(at + 2))) {
                     Some(path) => reader.effect(
-                        Deed::Writes(Word::text(path.clone(), span)),
+                        Action::Writes(Word::text(path.clone(), span)),
                         path,
                         span,
                         by,
                         Via::Operand,
                     ),
                     None => reader.effect(
-                        Deed::Writes(Word::unknown(crate::word::Fields::One, "…", span)),
+                        Action::Writes(Word::unknown(crate::word::Fields::One, "…", span)),
                         word.shown(),
                         span,
                         by,
@@ -150,7 +156,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 // `@load`, `@include`, and calls of functions whose name is a value.
                 let because = "this awk program loads or calls what is not in it".to_owned();
                 reader.effect(
-                    Deed::Doubt(Doubt::Argument, because),
+                    Action::Doubt(Doubt::Argument, because),
                     word.shown(),
                     span,
                     by,

@@ -5,7 +5,7 @@
 //! be got round through it.
 
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, PIPE, Via};
+use crate::reading::{Action, Doubt, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::word::Word;
 
@@ -71,7 +71,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
     }
     let (object, span) = (word.shown(), word.span);
     reader.effect(
-        Deed::Doubt(
+        Action::Doubt(
             Doubt::Program,
             format!("`{}` runs code, and what that does is not read here", run.name),
         ),
@@ -100,14 +100,14 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
     if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(terse) {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
         reader.effect(
-            Deed::Doubt(Doubt::Launch, because),
+            Action::Doubt(Doubt::Launch, because),
             object,
             span,
             Some(run.index),
             Via::Operand,
         );
     } else {
-        reader.effect(Deed::Code(word.clone()), object, span, Some(run.index), Via::Operand);
+        reader.effect(Action::Code(word.clone()), object, span, Some(run.index), Via::Operand);
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
         reader.unknown_launch(word, run);
     }
     reader.effect(
-        Deed::RunsFile(word.clone()),
+        Action::RunsFile(word.clone()),
         word.shown(),
         word.span,
         Some(run.index),

@@ -1,7 +1,7 @@
 //! `find`: an expression whose actions can run, remove and write.
 
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, Pick, PickKind, Via, Walk};
+use crate::reading::{Action, Doubt, Pick, PickKind, Via, Walk};
 use crate::screen::Unreadable;
 use crate::word::{Atom, Fields, Hidden, Known, Word, found, joined};
 
@@ -114,10 +114,10 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
         let Some(text) = word.known() else {
             if !started && word.is_dashed() == Known::No {
                 roots.push(word.clone());
-                reader.effect(Deed::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
+                reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
                 reader.effect(
-                    Deed::MaybeOption(word.clone(), true),
+                    Action::MaybeOption(word.clone(), true),
                     word.shown(),
                     word.span,
                     by,
@@ -136,14 +136,14 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             "-delete" => {
                 started = true;
                 for root in or_here(&roots, word) {
-                    reader.effect(Deed::Writes(root), text.to_string(), word.span, by, Via::Option);
+                    reader.effect(Action::Writes(root), text.to_string(), word.span, by, Via::Option);
                 }
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 started = true;
                 if let Some(file) = args.get(at) {
                     reader.effect(
-                        Deed::Writes(file.clone()),
+                        Action::Writes(file.clone()),
                         file.shown(),
                         word.span.to(file.span),
                         by,
@@ -190,7 +190,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                         if matches!(test, "-newer" | "-samefile" | "-anewer" | "-cnewer" | "-files0-from")
                             && let Some(file) = args.get(at)
                         {
-                            reader.effect(Deed::Reads(file.clone()), file.shown(), file.span, by, Via::Option);
+                            reader.effect(Action::Reads(file.clone()), file.shown(), file.span, by, Via::Option);
                         }
                         if matches!(
                             test,
@@ -212,7 +212,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     None => {
                         let because = "`find` is not known to have this test".to_owned();
                         reader.effect(
-                            Deed::Doubt(Doubt::Argument, because),
+                            Action::Doubt(Doubt::Argument, because),
                             word.shown(),
                             word.span,
                             by,
@@ -223,7 +223,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             }
             _ => {
                 roots.push(word.clone());
-                reader.effect(Deed::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
+                reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             }
         }
         negated = false;
@@ -244,7 +244,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     if run.more {
         let word = Word::unknown(Fields::Any, "…", run.span);
         reader.effect(
-            Deed::MaybeOption(word, true),
+            Action::MaybeOption(word, true),
             run.name.clone(),
             run.span,
             by,

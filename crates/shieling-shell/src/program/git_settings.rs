@@ -2,7 +2,7 @@
 
 use super::start::launch;
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, Via};
+use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::word::{Atom, Word};
 
@@ -154,7 +154,7 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     }
     let because = "this setting of git can make it run something".to_owned();
     reader.effect(
-        Deed::Doubt(Doubt::Launch, because),
+        Action::Doubt(Doubt::Launch, because),
         word.shown(),
         word.span,
         by,

@@ -1,7 +1,7 @@
 //! Languages of programs' own, by the functions that open and start something.
 
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, Via};
+use crate::reading::{Action, Doubt, Via};
 use crate::word::{Fields, Word};
 
 /// What functions of a program's own language open and start.
@@ -12,7 +12,7 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
         if !program.opens.is_empty() {
             // Whatever is put in could be one of them.
             let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
-            reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+            reader.effect(Action::Reads(path), word.shown(), word.span, by, Via::Operand);
         }
         return;
     };
@@ -44,12 +44,12 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
             },
             None => Word::unknown(Fields::Any, word.written.clone(), word.span),
         };
-        reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+        reader.effect(Action::Reads(path), word.shown(), word.span, by, Via::Operand);
     }
     if let Some(end) = called(&program.loads).first() {
         let because = format!("`{}` loads or starts what is not in the text", text[..*end].trim());
         reader.effect(
-            Deed::Doubt(Doubt::Launch, because),
+            Action::Doubt(Doubt::Launch, because),
             word.shown(),
             word.span,
             by,

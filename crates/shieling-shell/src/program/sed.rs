@@ -1,7 +1,7 @@
 //! sed programs: most only print, but `w` and `r` name files and `e` runs commands.
 
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Doubt, Via};
+use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::word::Word;
 
@@ -25,7 +25,7 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     });
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
-        reader.effect(Deed::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
+        reader.effect(Action::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
         if word.known().is_none() {
             // What is put in could end the expression and add a command.
             reader.unknown_launch(word, run);
@@ -35,14 +35,14 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     for touch in touched.into_iter().flatten() {
         match touch {
             Touch::Writes(path) => reader.effect(
-                Deed::Writes(Word::text(path.clone(), span)),
+                Action::Writes(Word::text(path.clone(), span)),
                 path,
                 span,
                 by,
                 Via::Operand,
             ),
             Touch::Reads(path) => reader.effect(
-                Deed::Reads(Word::text(path.clone(), span)),
+                Action::Reads(Word::text(path.clone(), span)),
                 path,
                 span,
                 by,

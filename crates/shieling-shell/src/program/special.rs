@@ -5,7 +5,7 @@ use super::parse::parse;
 use super::start::launch;
 use super::table::{Program, Role};
 use crate::reader::{Launch, Reader, Run};
-use crate::reading::{Deed, Doubt, MORE, Splits, Via};
+use crate::reading::{Action, Doubt, MORE, Splits, Via};
 use crate::screen::Unreadable;
 use crate::word::{Atom, Fields, Hidden, Word, spaced};
 
@@ -40,7 +40,7 @@ pub(crate) fn special(
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
             reader.effect(
-                Deed::Doubt(Doubt::Setting, because),
+                Action::Doubt(Doubt::Setting, because),
                 run.name.clone(),
                 run.span,
                 Some(run.index),
@@ -56,17 +56,17 @@ fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
     for word in &run.args {
         let (object, by) = (word.shown(), Some(run.index));
         let setting = word.prefix().split_once('=').map(|(name, _)| name);
-        let deed = match setting {
-            Some("if") => Deed::Reads(word.after(3)),
-            Some("of") => Deed::Writes(word.after(3)),
+        let action = match setting {
+            Some("if") => Action::Reads(word.after(3)),
+            Some("of") => Action::Writes(word.after(3)),
             Some(
                 "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "iseek" | "oseek" | "conv" | "iflag"
                 | "oflag" | "status",
             ) => continue,
             _ if matches!(word.known().as_deref(), Some("--help" | "--version")) => return true,
-            Some(_) | None => Deed::Doubt(Doubt::Argument, "`dd` is not known to have this setting".to_owned()),
+            Some(_) | None => Action::Doubt(Doubt::Argument, "`dd` is not known to have this setting".to_owned()),
         };
-        reader.effect(deed, object, word.span, by, Via::Operand);
+        reader.effect(action, object, word.span, by, Via::Operand);
     }
     true
 }
@@ -115,13 +115,13 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
     for word in &found.operands {
         if word.prefix().is_empty() || word.prefix().starts_with('@') {
             let because = "more options may come from a file that is named behind `@`; name the sources one by one";
-            let deed = Deed::Doubt(Doubt::Setting, because.to_owned());
-            reader.effect(deed, word.shown(), word.span, by, Via::Operand);
+            let action = Action::Doubt(Doubt::Setting, because.to_owned());
+            reader.effect(action, word.shown(), word.span, by, Via::Operand);
         }
     }
     if run.name == "cpp" {
         for word in found.operands.iter().skip(1) {
-            reader.effect(Deed::Writes(word.clone()), word.shown(), word.span, by, Via::Operand);
+            reader.effect(Action::Writes(word.clone()), word.shown(), word.span, by, Via::Operand);
         }
     }
     false
@@ -156,7 +156,7 @@ fn test(run: &Run, reader: &mut Reader<'_>) -> bool {
         );
         if file {
             reader.effect(
-                Deed::Names(pair[1].clone()),
+                Action::Names(pair[1].clone()),
                 pair[1].shown(),
                 pair[1].span,
                 Some(run.index),
@@ -195,7 +195,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"])
     {
         reader.effect(
-            Deed::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()),
+            Action::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()),
             run.name.clone(),
             run.span,
             by,
@@ -208,7 +208,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         && first.chars().filter(|flag| "fbCFgHIKNTVX".contains(*flag)).count() > 1
     {
         reader.effect(
-            Deed::Doubt(
+            Action::Doubt(
                 Doubt::Argument,
                 "several values follow one bundle of letters".to_owned(),
             ),
@@ -228,14 +228,20 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
             continue;
         }
         if value.known().is_none_or(|name| name.contains(':')) && value.prefix().contains(':') {
-            reader.effect(Deed::Network(value.shown()), value.shown(), value.span, by, Via::Option);
+            reader.effect(
+                Action::Network(value.shown()),
+                value.shown(),
+                value.span,
+                by,
+                Via::Option,
+            );
         }
-        let deed = if creates {
-            Deed::Writes(value.clone())
+        let action = if creates {
+            Action::Writes(value.clone())
         } else {
-            Deed::Reads(value.clone())
+            Action::Reads(value.clone())
         };
-        reader.effect(deed, value.shown(), value.span, by, Via::Option);
+        reader.effect(action, value.shown(), value.span, by, Via::Option);
     }
     found.options = options;
     let operands = std::mem::take(&mut found.operands);
@@ -273,7 +279,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     {
         let because = "a list of files for `tar` may hold options that run commands".to_owned();
         reader.effect(
-            Deed::Doubt(Doubt::Setting, because),
+            Action::Doubt(Doubt::Setting, because),
             run.name.clone(),
             run.span,
             by,
@@ -282,7 +288,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
     if extracts {
         let into = Word::text(".", run.span);
-        reader.effect(Deed::Writes(into), "extracted files", run.span, by, Via::Operand);
+        reader.effect(Action::Writes(into), "extracted files", run.span, by, Via::Operand);
     }
     record(program, run, found, reader)
 }
@@ -503,7 +509,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
     reader.effect(
-        Deed::Doubt(Doubt::Program, because),
+        Action::Doubt(Doubt::Program, because),
         run.name.clone(),
         run.span,
         Some(run.index),
@@ -591,7 +597,7 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         .collect();
     let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
         reader.effect(
-            Deed::Doubt(
+            Action::Doubt(
                 Doubt::Setting,
                 "not all of what `ip` is to do is in the text".to_owned(),
             ),
@@ -615,7 +621,7 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
         if matches!(option, "-b" | "-batch" | "-force") {
             reader.effect(
-                Deed::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()),
+                Action::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()),
                 option,
                 run.span,
                 by,
@@ -647,7 +653,7 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
             }));
     if !shows && object != Some("monitor") {
         reader.effect(
-            Deed::Changes("the network's configuration".to_owned()),
+            Action::Changes("the network's configuration".to_owned()),
             run.name.clone(),
             run.span,
             by,
@@ -729,7 +735,7 @@ fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
         if values > 1 {
             let because = "several values follow one cluster of letters".to_owned();
             reader.effect(
-                Deed::Doubt(Doubt::Setting, because),
+                Action::Doubt(Doubt::Setting, because),
                 word.shown(),
                 word.span,
                 Some(run.index),
@@ -786,7 +792,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
                 if !harmless {
                     let because = format!("`{}` runs this when it starts", run.name);
                     reader.effect(
-                        Deed::Doubt(Doubt::Setting, because),
+                        Action::Doubt(Doubt::Setting, because),
                         word.shown(),
                         word.span,
                         Some(run.index),
@@ -803,7 +809,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
             {
                 let because = "where a value ends and the next option starts is not certain".to_owned();
                 reader.effect(
-                    Deed::Doubt(Doubt::Setting, because),
+                    Action::Doubt(Doubt::Setting, because),
                     word.shown(),
                     word.span,
                     Some(run.index),
@@ -881,7 +887,7 @@ fn sysctl(run: &Run, reader: &mut Reader<'_>) -> bool {
         };
         if sets {
             reader.effect(
-                Deed::Changes("the kernel's settings".to_owned()),
+                Action::Changes("the kernel's settings".to_owned()),
                 word.shown(),
                 word.span,
                 Some(run.index),

@@ -5,7 +5,7 @@
 use super::parse::Arguments;
 use super::table::{Operands, Program, Role, Value, Walks};
 use crate::reader::{Reader, Run};
-use crate::reading::{Deed, Pick, PickKind, Via, Walk};
+use crate::reading::{Action, Pick, PickKind, Via, Walk};
 use crate::word::{Atom, Fields, Word};
 
 /// Names of files by the language that programs call them by. Source: `rg --type-list`; a type that is
@@ -319,6 +319,6 @@ impl Reader<'_> {
             true => run.name.clone(),
             false => self.shown(run),
         };
-        self.effect(Deed::Walks(walk), object, run.span, Some(run.index), Via::Operand);
+        self.effect(Action::Walks(walk), object, run.span, Some(run.index), Via::Operand);
     }
 }

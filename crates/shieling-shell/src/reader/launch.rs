@@ -4,7 +4,7 @@ use super::run::{Launch, Run, is_shell};
 use super::walk::OPTIONAL_LOCKS;
 use super::{Input, Reader};
 use crate::program;
-use crate::reading::{Base, Deed, Doubt, Invocation, Kind, Via};
+use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
@@ -206,7 +206,7 @@ impl Reader<'_> {
             // A program of the workspace may have any name; still follow it as what it is called,
             // for whoever gives a known program by its full path.
             self.effect(
-                Deed::RunsFile(first.clone()),
+                Action::RunsFile(first.clone()),
                 first.shown(),
                 first.span,
                 Some(index),

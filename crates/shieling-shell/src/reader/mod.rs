@@ -14,9 +14,9 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::carried::Left;
+use crate::carried::CarriedState;
 use crate::program::Program as Described;
-use crate::reading::{Deed, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
+use crate::reading::{Action, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::Program;
@@ -54,7 +54,7 @@ enum Input {
 }
 
 /// Walks the text until the values that its variables can have no longer change.
-pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) -> Result<Reading, Unreadable> {
+pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &CarriedState) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
     let mut parsed = Parsed::new();
     for pass in 0..MAX_PASSES {
@@ -71,7 +71,7 @@ pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) ->
         } = reader;
         if !looked_up || known.cover(&found) {
             opened_anew(&mut reading, &found);
-            reading.left = Left::by(found, splits_for_good);
+            reading.left = CarriedState::by(found, splits_for_good);
             return Ok(reading);
         }
         (variables, parsed) = (found, trees);
@@ -90,7 +90,7 @@ pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &Left) ->
 fn opened_anew(reading: &mut Reading, found: &Variables) {
     let mut written = Vec::new();
     for effect in &reading.effects {
-        let Deed::Writes(word) = &effect.deed else { continue };
+        let Action::Writes(word) = &effect.action else { continue };
         let Some(path) = word.known().filter(|path| path.starts_with('/')) else {
             continue;
         };
@@ -105,7 +105,7 @@ fn opened_anew(reading: &mut Reading, found: &Variables) {
             .map(|descriptor| found.files_of(descriptor))
             .unwrap_or_default();
         written.extend(files.into_iter().map(|file| Effect {
-            deed: Deed::Writes(Word {
+            action: Action::Writes(Word {
                 span: effect.span,
                 ..file.clone()
             }),
@@ -231,7 +231,7 @@ impl Defined {
 }
 
 impl<'a> Reader<'a> {
-    fn new(programs: Programs, whole: &'a str, variables: Variables, before: &Left, parsed: Parsed) -> Self {
+    fn new(programs: Programs, whole: &'a str, variables: Variables, before: &CarriedState, parsed: Parsed) -> Self {
         Self {
             whole,
             programs,
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
             looked_up: false,
             here: Some(String::new()),
             began: Some(String::new()),
-            has_past: *before != Left::default(),
+            has_past: *before != CarriedState::default(),
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             input: Input::Nothing,
@@ -308,9 +308,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Records what a command does.
-    pub(crate) fn effect(&mut self, deed: Deed, object: impl Into<String>, span: Span, by: Option<usize>, via: Via) {
+    pub(crate) fn effect(
+        &mut self,
+        action: Action,
+        object: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+        via: Via,
+    ) {
         self.reading.effects.push(Effect {
-            deed,
+            action,
             object: object.into(),
             span,
             by,
@@ -326,7 +333,7 @@ impl<'a> Reader<'a> {
         span: Span,
         by: Option<usize>,
     ) {
-        self.effect(Deed::Doubt(doubt, because.into()), object, span, by, Via::Operand);
+        self.effect(Action::Doubt(doubt, because.into()), object, span, by, Via::Operand);
     }
 }
 
@@ -360,7 +367,7 @@ impl Reader<'_> {
     /// Records a change in several parts.
     pub(crate) fn in_parts(&mut self, of: PartsOf, object: String, span: Span, by: Option<usize>) {
         let here = self.began.clone();
-        self.effect(Deed::InParts(Parts { of, here }), object, span, by, Via::Operand);
+        self.effect(Action::InParts(Parts { of, here }), object, span, by, Via::Operand);
     }
 
     /// Records that a command reads nothing of directories that are named to it.
@@ -382,7 +389,7 @@ impl Reader<'_> {
     pub(crate) fn via_option(&mut self, before: usize) {
         for effect in self.reading.effects.iter_mut().skip(before) {
             effect.via = Via::Option;
-            if let Deed::Doubt(doubt @ Doubt::Argument, _) = &mut effect.deed {
+            if let Action::Doubt(doubt @ Doubt::Argument, _) = &mut effect.action {
                 *doubt = Doubt::Setting;
             }
         }
@@ -413,7 +420,7 @@ impl Reader<'_> {
                 ..walk
             };
             let object = self.written(span);
-            self.effect(Deed::Walks(walk), object, span, Some(by), Via::Operand);
+            self.effect(Action::Walks(walk), object, span, Some(by), Via::Operand);
         }
         true
     }
@@ -422,7 +429,7 @@ impl Reader<'_> {
     pub(crate) fn gives_names(&mut self, since: usize) -> bool {
         let mut found = false;
         for effect in self.reading.effects.iter_mut().skip(since) {
-            if let Deed::Walks(walk) = &mut effect.deed {
+            if let Action::Walks(walk) = &mut effect.action {
                 walk.names = false;
                 walk.gives_directories = true;
                 found = true;
@@ -460,7 +467,7 @@ impl Reader<'_> {
         if let Input::Text(words) = self.present_input() {
             for word in words {
                 let (object, span) = (word.shown(), word.span);
-                self.effect(Deed::Code(word), object, span, Some(run.index), Via::Operand);
+                self.effect(Action::Code(word), object, span, Some(run.index), Via::Operand);
             }
         }
     }
@@ -481,7 +488,7 @@ impl Reader<'_> {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::File(file) => {
                 self.effect(
-                    Deed::RunsFile(file.clone()),
+                    Action::RunsFile(file.clone()),
                     file.shown(),
                     file.span,
                     Some(run.index),
@@ -586,7 +593,7 @@ mod tests {
 
     /// What reading costs: its parts, the text and the values that it reads, and what it records.
     fn cost(text: &str) -> usize {
-        let before = Left::default();
+        let before = CarriedState::default();
         let mut reader = Reader::new(PROGRAMS, text, before.variables().clone(), &before, Parsed::new());
         reader.text(text, Place::From(0)).expect("it can be read");
         let words = reader.reading.commands.iter().flat_map(|command| &command.argv);

@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::source::Place;
 use super::{Input, Reader};
-use crate::reading::{Deed, Doubt, Via};
+use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::word::{Fields, Known, Word};
@@ -93,7 +93,7 @@ impl Reader<'_> {
             // Where it does not, the line that is wrong is shown.
             if let Some(file) = operand.filter(|_| !text_follows) {
                 let by = Some(run.index);
-                self.effect(Deed::Reads(file.clone()), file.shown(), file.span, by, Via::Operand);
+                self.effect(Action::Reads(file.clone()), file.shown(), file.span, by, Via::Operand);
             }
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Reader<'_> {
             }
             _ => {
                 self.effect(
-                    Deed::RunsFile(file.clone()),
+                    Action::RunsFile(file.clone()),
                     file.shown(),
                     file.span,
                     Some(run.index),

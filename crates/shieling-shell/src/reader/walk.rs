@@ -6,7 +6,7 @@ use super::run::Launch;
 use super::source::{Place, Source};
 use super::{Input, Reader};
 use crate::program;
-use crate::reading::{Base, Deed, Doubt, Invocation, PIPE, Via};
+use crate::reading::{Action, Base, Doubt, Invocation, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{
@@ -191,8 +191,8 @@ impl Reader<'_> {
         let walks: Vec<_> = self.reading.effects[effects..]
             .iter()
             .filter(|effect| effect.by == Some(index))
-            .filter_map(|effect| match &effect.deed {
-                Deed::Walks(walk) => Some(crate::reading::Walk {
+            .filter_map(|effect| match &effect.action {
+                Action::Walks(walk) => Some(crate::reading::Walk {
                     names: false,
                     ..walk.clone()
                 }),
@@ -366,7 +366,7 @@ impl Reader<'_> {
                     Some(_) => {
                         for word in words {
                             let (object, at) = (word.shown(), word.span);
-                            self.effect(Deed::Names(word), object, at, None, Via::Operand);
+                            self.effect(Action::Names(word), object, at, None, Via::Operand);
                         }
                         Ok(())
                     }
@@ -560,8 +560,8 @@ impl Reader<'_> {
                     Influence::Loading => Doubt::Loading,
                     _ => Doubt::Variable,
                 };
-                let deed = Deed::Doubt(doubt, format!("`{name}` changes what later commands run"));
-                self.effect(deed, self.written(span), span, None, Via::Assignment);
+                let action = Action::Doubt(doubt, format!("`{name}` changes what later commands run"));
+                self.effect(action, self.written(span), span, None, Via::Assignment);
                 let set = crate::word::known(&value).as_deref() != Some("");
                 if kind == Influence::Code && set {
                     let because = format!("`{name}` has later commands run code that it names");
@@ -585,7 +585,7 @@ impl Reader<'_> {
             Influence::Command => {
                 let written = self.written(span);
                 self.effect(
-                    Deed::Doubt(Doubt::Delegate, format!("`{name}` names a command that others start")),
+                    Action::Doubt(Doubt::Delegate, format!("`{name}` names a command that others start")),
                     written,
                     span,
                     None,
@@ -618,7 +618,7 @@ impl Reader<'_> {
     pub(super) fn lets_git_refresh(&mut self, span: Span) {
         let index = "the index of the repository, which `git status` refreshes unless GIT_OPTIONAL_LOCKS is 0";
         let object = self.written(span);
-        self.effect(Deed::Changes(index.to_owned()), object, span, None, Via::Assignment);
+        self.effect(Action::Changes(index.to_owned()), object, span, None, Via::Assignment);
     }
 
     /// After a command whose environment was emptied, or lost `GIT_OPTIONAL_LOCKS`: whether git is started there.
@@ -644,7 +644,7 @@ impl Reader<'_> {
         let parts = texts.flat_map(|text| text.split([':', '=', ',', ' ']));
         for part in parts.filter(|part| !part.is_empty()) {
             let word = Word::text(part, span);
-            self.effect(Deed::Mentions(word), part, span, None, Via::Assignment);
+            self.effect(Action::Mentions(word), part, span, None, Via::Assignment);
         }
     }
 
@@ -763,11 +763,15 @@ impl Reader<'_> {
         if let Some(path) = word.known()
             && (path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/"))
         {
-            self.effect(Deed::Network(path.to_string()), object, span, None, Via::Redirection);
+            self.effect(Action::Network(path.to_string()), object, span, None, Via::Redirection);
             return;
         }
-        let deed = if writes { Deed::Writes(word) } else { Deed::Reads(word) };
-        self.effect(deed, object, span, None, Via::Redirection);
+        let action = if writes {
+            Action::Writes(word)
+        } else {
+            Action::Reads(word)
+        };
+        self.effect(action, object, span, None, Via::Redirection);
     }
 
     /// Records that relative paths may start in another directory from here on.
@@ -792,7 +796,7 @@ impl Reader<'_> {
     /// Wildcards name files whatever is done with the names.
     pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
         if word.fields == Fields::Glob || word.fields == Fields::Any && word.holds_wildcards() {
-            self.effect(Deed::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
+            self.effect(Action::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
         }
     }
 

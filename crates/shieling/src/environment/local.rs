@@ -174,15 +174,15 @@ impl Environment for Local {
         })
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         Box::pin(async move {
             let shell = self.shell.as_ref()?;
             let starter = self.starter().await.ok()?;
-            shell.misread(&starter, command).await
+            shell.syntax_check(&starter, command).await
         })
     }
 
-    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+    fn unprotected_paths(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         sandbox::protected(paths, workspace)
     }
 

@@ -270,7 +270,7 @@ pub trait Environment: Send + Sync {
 
     /// What its shell says of a text that it cannot read, with its exit code: nothing of the text runs,
     /// so it needs no approval. Nothing if the shell can read it, or cannot be asked.
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         let _ = command;
         Box::pin(async { None })
     }
@@ -300,7 +300,7 @@ pub trait Environment: Send + Sync {
     /// the user's own would run code, if nothing here keeps a command from changing them: the hooks of a
     /// repository, the settings of an editor, in a workspace that is writable. By their places in
     /// `paths`, in order. May block; many paths at once take little more time than one.
-    fn exposes(&self, paths: &[&std::path::Path], workspace: &std::path::Path) -> Vec<usize> {
+    fn unprotected_paths(&self, paths: &[&std::path::Path], workspace: &std::path::Path) -> Vec<usize> {
         let _ = (paths, workspace);
         Vec::new()
     }

@@ -142,7 +142,7 @@ impl Shell {
     }
 
     /// What bash says of a text that it cannot read, and its exit code.
-    pub(super) async fn misread(&self, jail: &Jail, command: &Command) -> Option<(i32, String)> {
+    pub(super) async fn syntax_check(&self, jail: &Jail, command: &Command) -> Option<(i32, String)> {
         if !self.bash {
             return None;
         }

@@ -84,7 +84,7 @@ fn display_path(workspace: &Path, path: &Path) -> String {
     inner.to_string_lossy().trim_start_matches('/').to_owned()
 }
 
-/// Quotes a name as git does, if it contains characters that would be misread.
+/// Quotes a name as git does, if it contains characters that would be syntax_check.
 fn quoted(side: &str, name: &str) -> String {
     if !name.contains(|c: char| c.is_ascii_control() || c == '"' || c == '\\') {
         // Without the tab, the part after a blank could be read as a time.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use shieling_shell::Left;
+use shieling_shell::CarriedState;
 
 use crate::enforcement::Enforced;
 
@@ -34,7 +34,7 @@ pub struct Facts {
     pub(crate) repositories: BTreeSet<String>,
     /// What texts that ran before in the same shell may have left behind in it.
     #[serde(skip)]
-    pub(crate) left: Left,
+    pub(crate) left: CarriedState,
 }
 
 impl Facts {
@@ -51,7 +51,7 @@ impl Facts {
             hidden_there: None,
             files_named: BTreeSet::new(),
             repositories: BTreeSet::new(),
-            left: Left::default(),
+            left: CarriedState::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Facts {
 
     /// The same in a shell in which others ran before.
     #[must_use]
-    pub(crate) fn after(mut self, left: Left) -> Self {
+    pub(crate) fn after(mut self, left: CarriedState) -> Self {
         self.left = left;
         self
     }

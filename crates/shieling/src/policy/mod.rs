@@ -50,8 +50,8 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict
 use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
-pub(crate) use shieling_shell::{Atom, Base, HOME, Left, Pick, PickKind, Splits, Walk};
-use shieling_shell::{Deed, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Word, escaped, program};
+use shieling_shell::{Action, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Word, escaped, program};
+pub(crate) use shieling_shell::{Atom, Base, CarriedState, HOME, Pick, PickKind, Splits, Walk};
 
 /// One part of a policy.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ pub(crate) struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// Reads a text that runs in a shell in which others ran before.
-    pub(crate) fn read(text: &'a str, before: &Left) -> Self {
+    pub(crate) fn read(text: &'a str, before: &CarriedState) -> Self {
         Self {
             text,
             reading: shieling_shell::read_after(text, before),
@@ -345,10 +345,10 @@ impl Policy {
                 .by
                 .and_then(|by| reading.commands.get(by))
                 .and_then(Invocation::program);
-            match &effect.deed {
-                Deed::Writes(_) | Deed::Changes(_) => by.as_deref() == Some("git"),
-                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
-                | Deed::RunsFile(_) => true,
+            match &effect.action {
+                Action::Writes(_) | Action::Changes(_) => by.as_deref() == Some("git"),
+                Action::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
+                | Action::RunsFile(_) => true,
                 _ => false,
             }
         });
@@ -357,13 +357,13 @@ impl Policy {
             by.and_then(Invocation::program).as_deref() == Some("git")
         };
         let walks = reading.effects.iter().filter_map(|effect| {
-            let walk = match &effect.deed {
+            let walk = match &effect.action {
                 // The names that git lists are no files that it reads.
-                Deed::Walks(walk) if walk.names && of_git(effect) => return None,
-                Deed::Walks(walk) if walk.if_dashed && undashed => return None,
-                Deed::Walks(walk) => walk.clone(),
+                Action::Walks(walk) if walk.names && of_git(effect) => return None,
+                Action::Walks(walk) if walk.if_dashed && undashed => return None,
+                Action::Walks(walk) => walk.clone(),
                 // What comes after it could read below the new name.
-                Deed::Renames(word) if many => Walk {
+                Action::Renames(word) if many => Walk {
                     root: Some(word.clone()),
                     ..Walk::default()
                 },
@@ -388,7 +388,9 @@ impl Policy {
         };
         let mut found = Vec::new();
         for effect in &reading.effects {
-            let Deed::InParts(parts) = &effect.deed else { continue };
+            let Action::InParts(parts) = &effect.action else {
+                continue;
+            };
             let command = effect.by.and_then(|by| reading.commands.get(by));
             let (Some(here), Some(beyond)) = (&parts.here, command.and_then(program::elsewhere)) else {
                 continue;
@@ -523,15 +525,20 @@ fn command_seen(command: &Invocation) -> CommandSeen {
 }
 
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
-    let kind = match &effect.deed {
-        Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
-        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) | Deed::Mentions(_) => {
+    let kind = match &effect.action {
+        Action::Reads(_) | Action::Revision(_) => EffectKind::Reads,
+        Action::Names(_)
+        | Action::Renames(_)
+        | Action::Walks(_)
+        | Action::InParts(_)
+        | Action::Code(_)
+        | Action::Mentions(_) => {
             return None;
         }
-        Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
-        Deed::RunsFile(_) => EffectKind::Runs,
-        Deed::Network(_) => EffectKind::Network,
-        Deed::MaybeOption(..) | Deed::Doubt(..) => EffectKind::Unknown,
+        Action::Writes(_) | Action::Changes(_) => EffectKind::Writes,
+        Action::RunsFile(_) => EffectKind::Runs,
+        Action::Network(_) => EffectKind::Network,
+        Action::MaybeOption(..) | Action::Doubt(..) => EffectKind::Unknown,
     };
     Some(EffectSeen {
         kind,

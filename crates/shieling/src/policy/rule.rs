@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use shieling_shell::program::Normal;
-use shieling_shell::{Atom, Base, Deed, Doubt, Known, Reading, Word};
+use shieling_shell::{Action, Atom, Base, Doubt, Known, Reading, Word};
 
 use super::changes::{self, ChangeRule, Changed};
 #[cfg(feature = "gateway")]
@@ -447,7 +447,7 @@ impl RuleFile {
         if denies {
             // What cannot be read could be any command of a rule.
             for effect in &reading.effects {
-                if let Deed::Doubt(Doubt::Launch | Doubt::Setting, because) = &effect.deed {
+                if let Action::Doubt(Doubt::Launch | Doubt::Setting, because) = &effect.action {
                     all.push((
                         self.name.clone(),
                         Finding::new(Decision::Ask, effect.object.clone(), effect.span, because.clone()),
@@ -538,23 +538,23 @@ impl Rule {
         }
         let starts = Starts::new(bases);
         for effect in &reading.effects {
-            let (globs, word) = match &effect.deed {
-                Deed::Reads(word) | Deed::Revision(word) | Deed::RunsFile(word) => (&self.reads, word),
-                Deed::Writes(word) => (&self.writes, word),
-                Deed::Names(_)
-                | Deed::Renames(_)
-                | Deed::Walks(_)
-                | Deed::InParts(_)
-                | Deed::Changes(_)
-                | Deed::Code(_)
-                | Deed::Mentions(_)
-                | Deed::MaybeOption(..)
-                | Deed::Network(_)
-                | Deed::Doubt(..) => continue,
+            let (globs, word) = match &effect.action {
+                Action::Reads(word) | Action::Revision(word) | Action::RunsFile(word) => (&self.reads, word),
+                Action::Writes(word) => (&self.writes, word),
+                Action::Names(_)
+                | Action::Renames(_)
+                | Action::Walks(_)
+                | Action::InParts(_)
+                | Action::Changes(_)
+                | Action::Code(_)
+                | Action::Mentions(_)
+                | Action::MaybeOption(..)
+                | Action::Network(_)
+                | Action::Doubt(..) => continue,
             };
             let below = globs
                 .as_ref()
-                .filter(|_| matches!(effect.deed, Deed::Writes(_)))
+                .filter(|_| matches!(effect.action, Action::Writes(_)))
                 .map(|globs| {
                     // What is written into a directory lies below it.
                     let below = Atom::Text("/x".to_owned());

@@ -221,8 +221,8 @@ impl Shieling {
         let unread =
             verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
         // A text that bash cannot read either gets bash's own error message. Nothing of it runs.
-        if unread && let Some(misread) = self.environment.misread(command).await {
-            return Err(self::misread(entry, blank(Status::Exited), misread));
+        if unread && let Some(syntax_check) = self.environment.syntax_check(command).await {
+            return Err(self::syntax_check(entry, blank(Status::Exited), syntax_check));
         }
 
         let session = session.map(ToString::to_string);
@@ -275,7 +275,7 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
 }
 
 /// Records and returns the outcome of a text that bash cannot read, as `bash -c` reports it. Nothing of it ran.
-fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Box<Outcome> {
+fn syntax_check(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Box<Outcome> {
     let outcome = Outcome {
         exit_code: Some(code),
         stderr_bytes: said.len() as u64,

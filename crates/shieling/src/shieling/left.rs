@@ -5,20 +5,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::policy::Left;
+use crate::policy::CarriedState;
 use crate::session::SessionName;
 
 /// By the session's name.
 #[derive(Debug, Default)]
-pub(super) struct LeftBehind(Mutex<BTreeMap<SessionName, Left>>);
+pub(super) struct LeftBehind(Mutex<BTreeMap<SessionName, CarriedState>>);
 
 impl LeftBehind {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionName, Left>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionName, CarriedState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What there is in this session.
-    pub(super) fn in_session(&self, session: Option<&SessionName>) -> Left {
+    pub(super) fn in_session(&self, session: Option<&SessionName>) -> CarriedState {
         session
             .and_then(|session| self.all().get(session).cloned())
             .unwrap_or_default()

@@ -168,8 +168,8 @@ impl Environment for Broken {
         }
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
-        self.good.misread(command)
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        self.good.syntax_check(command)
     }
 
     fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {

@@ -840,10 +840,10 @@ impl Environment for Sandbox {
         usize::try_from(pids / SHARE).unwrap_or(usize::MAX).max(1)
     }
 
-    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+    fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         Box::pin(async move {
             let running = self.ready().await.ok()?;
-            self.shell.misread(&running.jail, command).await
+            self.shell.syntax_check(&running.jail, command).await
         })
     }
 
@@ -854,7 +854,7 @@ impl Environment for Sandbox {
         })
     }
 
-    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+    fn unprotected_paths(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         // With a view of its own it is protected there.
         if self.restrictions().isolation == Isolation::Full || self.restrictions().open_protected {
             return Vec::new();

@@ -1,6 +1,6 @@
 //! Allow list: only the commands that an entry names may be launched, at any depth.
 
-use shieling_shell::{Deed, Doubt, Invocation, Kind, Reading, Span, Via, program};
+use shieling_shell::{Action, Doubt, Invocation, Kind, Reading, Span, Via, program};
 
 use super::Finding;
 use super::paths::is_harmless_device;
@@ -71,8 +71,8 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             by.and_then(|command| matched(command, entries))
                 .is_some_and(|end| span.end <= end.end)
         };
-        match &effect.deed {
-            Deed::Writes(word) if effect.via == Via::Redirection && !is_harmless_device(word) => {
+        match &effect.action {
+            Action::Writes(word) if effect.via == Via::Redirection && !is_harmless_device(word) => {
                 findings.push(Finding::new(
                     Deny,
                     object,
@@ -80,7 +80,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     "no entry of an allow list grants a redirection that writes",
                 ));
             }
-            Deed::Network(_) if effect.via == Via::Redirection => {
+            Action::Network(_) if effect.via == Via::Redirection => {
                 findings.push(Finding::new(
                     Deny,
                     object,
@@ -88,7 +88,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     "no entry of an allow list grants a connection of the shell's own",
                 ));
             }
-            Deed::Writes(word) if !is_harmless_device(word) && otherwise_reads(by) && !granted() => {
+            Action::Writes(word) if !is_harmless_device(word) && otherwise_reads(by) && !granted() => {
                 findings.push(Finding::new(
                     Ask,
                     object,
@@ -96,12 +96,12 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     "it makes a program write that an entry was likely to mean for reading",
                 ));
             }
-            Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Setting, because)
+            Action::Doubt(Doubt::Program | Doubt::Project | Doubt::Setting, because)
                 if effect.via == Via::Option && !granted() =>
             {
                 findings.push(Finding::new(Ask, object, span, because.clone()));
             }
-            Deed::MaybeOption(_, true) => {
+            Action::MaybeOption(_, true) => {
                 findings.push(
                     Finding::new(
                         Ask,
@@ -112,8 +112,8 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     .instead("put `--` or `./` before it"),
                 );
             }
-            Deed::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),
-            Deed::Doubt(Doubt::Variable | Doubt::Loading | Doubt::Delegate, because) => {
+            Action::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),
+            Action::Doubt(Doubt::Variable | Doubt::Loading | Doubt::Delegate, because) => {
                 findings.push(Finding::new(
                     Deny,
                     object,
@@ -121,20 +121,20 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     format!("{because}, which no entry grants"),
                 ));
             }
-            Deed::Reads(_)
-            | Deed::Names(_)
-            | Deed::Renames(_)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Writes(_)
-            | Deed::Revision(_)
-            | Deed::Changes(_)
-            | Deed::RunsFile(_)
-            | Deed::Code(_)
-            | Deed::Mentions(_)
-            | Deed::MaybeOption(..)
-            | Deed::Network(_)
-            | Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Setting, _) => {}
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Renames(_)
+            | Action::Walks(_)
+            | Action::InParts(_)
+            | Action::Writes(_)
+            | Action::Revision(_)
+            | Action::Changes(_)
+            | Action::RunsFile(_)
+            | Action::Code(_)
+            | Action::Mentions(_)
+            | Action::MaybeOption(..)
+            | Action::Network(_)
+            | Action::Doubt(Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Setting, _) => {}
         }
     }
     findings

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use shieling_shell::{Atom, Deed, Doubt, Effect, Fields, Invocation, Known, Reading, Span, Via, Word, is_shell};
+use shieling_shell::{Action, Atom, Doubt, Effect, Fields, Invocation, Known, Reading, Span, Via, Word, is_shell};
 
 use super::Finding;
 use crate::policy::facts::Facts;
@@ -137,8 +137,8 @@ fn makes_what_it_names(command: &Invocation) -> bool {
 
 /// Which commands could make names that begin with a dash: `None` stands for what is no command's own doing.
 fn makers(reading: &Reading) -> BTreeSet<Option<usize>> {
-    let makes = |effect: &&Effect| match &effect.deed {
-        Deed::Writes(word) => {
+    let makes = |effect: &&Effect| match &effect.action {
+        Action::Writes(word) => {
             let names_it = effect.via == Via::Redirection
                 || effect
                     .by
@@ -149,20 +149,20 @@ fn makers(reading: &Reading) -> BTreeSet<Option<usize>> {
                     .known()
                     .is_none_or(|path| path.split('/').any(|part| part.starts_with('-')))
         }
-        Deed::Changes(_) | Deed::RunsFile(_) | Deed::Network(_) | Deed::Doubt(..) => true,
-        Deed::Reads(_)
-        | Deed::Names(_)
-        | Deed::Renames(_)
-        | Deed::Walks(_)
-        | Deed::InParts(_)
-        | Deed::Revision(_)
-        | Deed::Code(_)
-        | Deed::Mentions(_)
-        | Deed::MaybeOption(..) => false,
+        Action::Changes(_) | Action::RunsFile(_) | Action::Network(_) | Action::Doubt(..) => true,
+        Action::Reads(_)
+        | Action::Names(_)
+        | Action::Renames(_)
+        | Action::Walks(_)
+        | Action::InParts(_)
+        | Action::Revision(_)
+        | Action::Code(_)
+        | Action::Mentions(_)
+        | Action::MaybeOption(..) => false,
     };
     // A command's own changes come after its words are made.
-    let by = |effect: &Effect| match &effect.deed {
-        Deed::Writes(_) | Deed::Changes(_) => effect.by,
+    let by = |effect: &Effect| match &effect.action {
+        Action::Writes(_) | Action::Changes(_) => effect.by,
         _ => None,
     };
     reading.effects.iter().filter(makes).map(by).collect()
@@ -194,7 +194,7 @@ fn undashed<'a>(
 
 /// Denied programs that a text asks the path of, where it runs a file that could be a copy of one.
 fn copies(reading: &Reading, entries: &[Entry]) -> Vec<Finding> {
-    let runs = |effect: &Effect| matches!(effect.deed, Deed::RunsFile(_));
+    let runs = |effect: &Effect| matches!(effect.action, Action::RunsFile(_));
     if !reading.effects.iter().any(runs) {
         return Vec::new();
     }
@@ -265,9 +265,9 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
     }
     findings.extend(copies(reading, entries));
     for effect in &reading.effects {
-        match &effect.deed {
+        match &effect.action {
             // A denied program under another name.
-            Deed::Reads(word)
+            Action::Reads(word)
                 if effect
                     .by
                     .and_then(|by| reading.commands.get(by))
@@ -287,23 +287,23 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because));
                 }
             }
-            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => {
+            Action::Doubt(Doubt::Launch | Doubt::Setting, because) => {
                 findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone()))
             }
-            Deed::Reads(_)
-            | Deed::Names(_)
-            | Deed::Renames(_)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Writes(_)
-            | Deed::Revision(_)
-            | Deed::Changes(_)
-            | Deed::RunsFile(_)
-            | Deed::Code(_)
-            | Deed::Mentions(_)
-            | Deed::MaybeOption(..)
-            | Deed::Network(_)
-            | Deed::Doubt(
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Renames(_)
+            | Action::Walks(_)
+            | Action::InParts(_)
+            | Action::Writes(_)
+            | Action::Revision(_)
+            | Action::Changes(_)
+            | Action::RunsFile(_)
+            | Action::Code(_)
+            | Action::Mentions(_)
+            | Action::MaybeOption(..)
+            | Action::Network(_)
+            | Action::Doubt(
                 Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Variable | Doubt::Loading | Doubt::Delegate,
                 _,
             ) => {}

@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use shieling_shell::{Atom, Base, Deed, Doubt, Effect, Fields, Known, MORE, Reading, Span, Via, Word, found, program};
+use shieling_shell::{
+    Action, Atom, Base, Doubt, Effect, Fields, Known, MORE, Reading, Span, Via, Word, found, program,
+};
 
 use super::Finding;
 use super::paths::{Hidden, Meets, Starts};
@@ -52,28 +54,28 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
     let mut findings = Vec::new();
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
-        match &effect.deed {
+        match &effect.action {
             // What it is fed are names that were found, and they are looked up.
-            Deed::Reads(word) | Deed::Names(word)
+            Action::Reads(word) | Action::Names(word)
                 if check.there.is_some()
                     && &*word.written == MORE
                     && effect.by.is_some_and(|by| reading.commands[by].fed) => {}
-            Deed::Reads(word) | Deed::Names(word) if check.reads_files_alone(reading, effect) => {
+            Action::Reads(word) | Action::Names(word) if check.reads_files_alone(reading, effect) => {
                 findings.extend(check.path(word, &object, span, true));
             }
-            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => {
+            Action::Reads(word) | Action::Names(word) | Action::Writes(word) => {
                 findings.extend(check.path(word, &object, span, false))
             }
             // A program of the project, where there is nothing that it could find.
-            Deed::RunsFile(word) if check.nothing_there() => findings.extend(check.path(word, &object, span, false)),
-            Deed::RunsFile(word) => {
+            Action::RunsFile(word) if check.nothing_there() => findings.extend(check.path(word, &object, span, false)),
+            Action::RunsFile(word) => {
                 findings.extend(check.path(word, &object, span, false));
                 let because = format!("it runs a program that could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
-            Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
-            Deed::Code(word) => findings.extend(check.code(word, &object, span)),
-            Deed::Renames(word) => {
+            Action::Revision(word) => findings.extend(check.revision(word, &object, span)),
+            Action::Code(word) => findings.extend(check.code(word, &object, span)),
+            Action::Renames(word) => {
                 let mut found: Vec<Finding> = check.rename(word, &object, span).into_iter().collect();
                 if effect.via == Via::Option {
                     // Perhaps: where it would be read from is not known.
@@ -82,11 +84,11 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 }
                 findings.extend(found);
             }
-            Deed::Doubt(Doubt::Program | Doubt::Loading, _) if check.nothing_there() => {}
+            Action::Doubt(Doubt::Program | Doubt::Loading, _) if check.nothing_there() => {}
             // What is loaded is the project's own, by programs that run it anyway.
-            Deed::Doubt(Doubt::Loading, _) if reading.commands.iter().all(program::is_of_the_project) => {}
-            Deed::Mentions(word) => findings.extend(check.mention(word, &object, span)),
-            Deed::Doubt(
+            Action::Doubt(Doubt::Loading, _) if reading.commands.iter().all(program::is_of_the_project) => {}
+            Action::Mentions(word) => findings.extend(check.mention(word, &object, span)),
+            Action::Doubt(
                 Doubt::Launch
                 | Doubt::Program
                 | Doubt::Setting
@@ -97,13 +99,13 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
-            Deed::MaybeOption(..)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Changes(_)
-            | Deed::Network(_)
+            Action::MaybeOption(..)
+            | Action::Walks(_)
+            | Action::InParts(_)
+            | Action::Changes(_)
+            | Action::Network(_)
             // A build or a test does what the project says, for which it needs no path in the text.
-            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
+            | Action::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
         }
     }
     for command in &reading.commands {
@@ -172,20 +174,20 @@ fn brings_files(reading: &Reading) -> bool {
                     .and_then(|by| reading.commands.get(by))
                     .is_some_and(program::names_what_it_changes)
         };
-        match &effect.deed {
-            Deed::Writes(_) | Deed::Changes(_) => !named(),
-            Deed::Network(_) => true,
-            Deed::Reads(_)
-            | Deed::Names(_)
-            | Deed::Renames(_)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Revision(_)
-            | Deed::RunsFile(_)
-            | Deed::Code(_)
-            | Deed::Mentions(_)
-            | Deed::MaybeOption(..)
-            | Deed::Doubt(..) => false,
+        match &effect.action {
+            Action::Writes(_) | Action::Changes(_) => !named(),
+            Action::Network(_) => true,
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Renames(_)
+            | Action::Walks(_)
+            | Action::InParts(_)
+            | Action::Revision(_)
+            | Action::RunsFile(_)
+            | Action::Code(_)
+            | Action::Mentions(_)
+            | Action::MaybeOption(..)
+            | Action::Doubt(..) => false,
         }
     })
 }
@@ -214,7 +216,7 @@ impl Check<'_> {
     /// files alone.
     fn reads_files_alone(&self, reading: &Reading, effect: &Effect) -> bool {
         let Some(by) = effect.by else {
-            return matches!(effect.deed, Deed::Names(_));
+            return matches!(effect.action, Action::Names(_));
         };
         reading.commands[by].files && (self.undashed || !self.of_names[by])
     }

@@ -1,6 +1,6 @@
 //! Readonly: nothing may change, be it files, repository, processes, clock or network.
 
-use shieling_shell::{Base, Deed, Doubt, Fields, Invocation, Reading};
+use shieling_shell::{Action, Base, Doubt, Fields, Invocation, Reading};
 
 use super::Finding;
 use super::paths::is_harmless_device;
@@ -27,52 +27,52 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
     }
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
-        let finding = match &effect.deed {
-            Deed::Reads(_)
-            | Deed::Names(_)
-            | Deed::Renames(_)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Revision(_)
-            | Deed::Code(_)
-            | Deed::Mentions(_) => {
+        let finding = match &effect.action {
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Renames(_)
+            | Action::Walks(_)
+            | Action::InParts(_)
+            | Action::Revision(_)
+            | Action::Code(_)
+            | Action::Mentions(_) => {
                 continue;
             }
-            Deed::Writes(word) if is_harmless_device(word) => continue,
-            Deed::Writes(word) if word.known().is_some() => {
+            Action::Writes(word) if is_harmless_device(word) => continue,
+            Action::Writes(word) if word.known().is_some() => {
                 Finding::new(Deny, object, span, "it writes, and nothing may change here")
                     .instead("print the result instead of writing it")
             }
-            Deed::Writes(_) => Finding::new(Ask, object, span, "it may write to a file that the text does not name"),
-            Deed::Changes(what) => Finding::new(
+            Action::Writes(_) => Finding::new(Ask, object, span, "it may write to a file that the text does not name"),
+            Action::Changes(what) => Finding::new(
                 Deny,
                 object,
                 span,
                 format!("it changes {what}, and nothing may change here"),
             ),
-            Deed::Network(_) => Finding::new(
+            Action::Network(_) => Finding::new(
                 Deny,
                 object,
                 span,
                 "it talks to the network, which readonly does not let it",
             ),
-            Deed::RunsFile(_) => Finding::new(Ask, object, span, "it runs a program whose effects are not known")
+            Action::RunsFile(_) => Finding::new(Ask, object, span, "it runs a program whose effects are not known")
                 .instead("read the file instead of running it"),
             // What is known of names is known of the directory where the text starts.
-            Deed::MaybeOption(word, _)
+            Action::MaybeOption(word, _)
                 if word.fields == Fields::Glob && facts.dashed_names == Some(false) && reading.bases.is_empty() =>
             {
                 continue;
             }
-            Deed::MaybeOption(..) => Finding::new(
+            Action::MaybeOption(..) => Finding::new(
                 Ask,
                 object,
                 span,
                 "it could turn out to be an option that writes or runs something",
             )
             .instead("put `--` or `./` before it"),
-            Deed::Doubt(Doubt::Delegate, _) => continue,
-            Deed::Doubt(
+            Action::Doubt(Doubt::Delegate, _) => continue,
+            Action::Doubt(
                 Doubt::Launch
                 | Doubt::Program
                 | Doubt::Project

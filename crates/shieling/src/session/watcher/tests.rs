@@ -38,7 +38,7 @@ fn waiting(person: &mut Attachment) -> Result<Option<ScreenUpdate>, ()> {
 fn a_person_who_comes_later_sees_all_of_the_screen() {
     let (mut watched, lock) = (watched(), KeyboardLock::default());
     watched.output(Stream::Stdout, b"\x1b[2;3Hbefore");
-    let (mut person, viewer, _deeds) = attach(lock.take().expect("nobody has it"), SIZE);
+    let (mut person, viewer, _events) = attach(lock.take().expect("nobody has it"), SIZE);
     watched.attach(viewer);
     let mut renderer = Renderer::new(SIZE, KeyTarget::Viewer);
     assert_eq!(seen(&mut person, &mut renderer), "\n  before");

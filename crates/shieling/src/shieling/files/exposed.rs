@@ -25,7 +25,7 @@ pub(super) fn reasons(op: &FileOp, environment: &dyn Environment) -> Vec<Reason>
             instead: Some("write it elsewhere and tell the user, who can start with `--open-protected`".to_owned()),
         });
     }
-    for number in environment.exposes(&paths, op.workspace()) {
+    for number in environment.unprotected_paths(&paths, op.workspace()) {
         let touched = changed[number];
         let span = Span::new(touched.span.start, touched.span.end);
         // One is enough for all that goes with the same name.
