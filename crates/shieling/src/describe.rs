@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::outcome::{Confinement, WritablePaths};
-use crate::path_text;
+use crate::path;
 use crate::units::ByteCount;
 
 /// The tools that are probed by default.
@@ -130,7 +130,7 @@ pub enum Persistence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShellInfo {
     /// Its path.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// Its version, such as `5.2.15`.
     pub version: String,
@@ -184,7 +184,7 @@ pub struct EnvironmentInfo {
     /// The shell that runs the commands.
     pub shell: ShellInfo,
     /// The initial working directory.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub cwd: PathBuf,
     /// The network that commands can reach: `none`, `loopback` or `host`.
     pub network: String,

@@ -73,7 +73,7 @@
 //! them in.
 
 mod shieling;
-mod path_text;
+mod path;
 pub mod units;
 pub mod request;
 pub mod enforcement;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path_text;
+use crate::path;
 use crate::policy::{Decision, Reason};
 
 /// How a command ended, or that it still runs.
@@ -63,18 +63,18 @@ impl Status {
 #[non_exhaustive]
 pub struct WritablePaths {
     /// Files and directories of the host, absolute. Changes to them last.
-    #[serde(serialize_with = "path_text::list")]
+    #[serde(serialize_with = "path::list")]
     pub lasting: Vec<PathBuf>,
     /// Directories of the environment, absolute. Their contents are removed with it.
-    #[serde(serialize_with = "path_text::list")]
+    #[serde(serialize_with = "path::list")]
     pub private: Vec<PathBuf>,
     /// Those of them that are the user's caches: readable, and written privately or not at all.
-    #[serde(serialize_with = "path_text::list")]
+    #[serde(serialize_with = "path::list")]
     pub caches: Vec<PathBuf>,
     /// Whether caches are read-only.
     pub caches_are_readonly: bool,
     /// The home directory, and the directory of the host that it is stored in, if it lasts.
-    #[serde(serialize_with = "path_text::some_pair")]
+    #[serde(serialize_with = "path::some_pair")]
     pub kept_home: Option<(PathBuf, PathBuf)>,
     /// Remarks about the paths, one sentence each.
     pub notes: Vec<String>,
@@ -217,7 +217,7 @@ pub struct ChangeTotals {
 #[non_exhaustive]
 pub struct Conflict {
     /// The path, relative to the workspace.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// What both sides did.
     pub because: String,
@@ -240,13 +240,13 @@ pub struct Changes {
     pub state: ChangeState,
     /// The paths that were added, relative to the workspace, at most [`PATHS_TOLD`]; `None` if unknown, as in the
     /// mode `direct`.
-    #[serde(serialize_with = "path_text::some_list")]
+    #[serde(serialize_with = "path::some_list")]
     pub added: Option<Vec<PathBuf>>,
     /// The paths that were modified, in the same form.
-    #[serde(serialize_with = "path_text::some_list")]
+    #[serde(serialize_with = "path::some_list")]
     pub modified: Option<Vec<PathBuf>>,
     /// The paths that were deleted, in the same form.
-    #[serde(serialize_with = "path_text::some_list")]
+    #[serde(serialize_with = "path::some_list")]
     pub deleted: Option<Vec<PathBuf>>,
     /// The exact numbers, if they are known.
     pub totals: Option<ChangeTotals>,
@@ -277,7 +277,7 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBack {
     /// Its path, relative to the workspace if it is inside.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// Why it was held back.
     pub because: String,
@@ -324,7 +324,7 @@ pub struct Hint {
     /// The subject.
     pub kind: HintKind,
     /// The path that could not be changed, if there is one; relative to the workspace if it is inside.
-    #[serde(serialize_with = "path_text::some")]
+    #[serde(serialize_with = "path::some")]
     pub path: Option<PathBuf>,
     /// The explanation.
     pub because: String,
@@ -447,7 +447,7 @@ pub struct Outcome {
     /// The time that it ran, in milliseconds of the monotonic clock.
     pub duration_ms: f64,
     /// The working directory of the session after the command.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub cwd: PathBuf,
     /// The name of the environment.
     pub environment: String,

@@ -79,7 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     // Words for a crate of its own.
     ("changes", &[]),
-    ("describe", &["units", "outcome"]),
+    ("describe", &["units", "path", "outcome"]),
     // Written by the façade and read by no module, so it is in no other list.
     (
         "audit",
@@ -114,7 +114,7 @@ const MUST_NOT_NAME: &[(&str, &[&str], &str)] = &[
     (
         "path",
         OUTSIDE_WORLD,
-        "the environment opens paths; this module only names them",
+        "the environment opens paths; this module only writes them down",
     ),
     ("units", OUTSIDE_WORLD, "quantities ask nobody"),
     (

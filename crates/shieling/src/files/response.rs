@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::request::FileHash;
 use crate::environment::Kind;
-use crate::path_text;
+use crate::path;
 
 /// Any response about files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,7 +66,7 @@ impl FileResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadResponse {
     /// The file's resolved path, without links.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -127,7 +127,7 @@ pub enum FileContent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WriteResponse {
     /// The file's resolved path.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// Whether the file did not exist before.
     pub created: bool,
@@ -146,7 +146,7 @@ pub struct WriteResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EditResponse {
     /// The file's resolved path.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// The number of occurrences that were replaced.
     pub replacements: u64,
@@ -175,12 +175,12 @@ pub struct PatchResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchedFile {
     /// The file's path; its former path if it was removed.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// `added`, `changed`, `removed` or `moved`.
     pub change: &'static str,
     /// The former path, if the file was moved.
-    #[serde(serialize_with = "path_text::some")]
+    #[serde(serialize_with = "path::some")]
     pub from: Option<PathBuf>,
     /// The number of lines added.
     pub added: u64,
@@ -194,7 +194,7 @@ pub struct PatchedFile {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListResponse {
     /// The directory's resolved path.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// The entries, sorted by the bytes of their names.
     pub entries: Vec<FileInfo>,
@@ -206,7 +206,7 @@ pub struct ListResponse {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileInfo {
     /// The path; in a directory listing, the name of the entry.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// The type of the file.
     pub kind: Kind,
@@ -217,7 +217,7 @@ pub struct FileInfo {
     /// The time of the last change of the content, in RFC 3339. Empty where `mode` is empty.
     pub modified: String,
     /// The target of a link.
-    #[serde(serialize_with = "path_text::some")]
+    #[serde(serialize_with = "path::some")]
     pub target: Option<PathBuf>,
     /// Whether this is a link whose target is missing or hidden.
     pub dangling: bool,
@@ -233,10 +233,10 @@ pub struct FileInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GlobResponse {
     /// The resolved path of the directory that was searched.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub root: PathBuf,
     /// The paths that match, relative to `root`.
-    #[serde(serialize_with = "path_text::list")]
+    #[serde(serialize_with = "path::list")]
     pub paths: Vec<PathBuf>,
     /// The path to continue after, if there are more.
     pub next: Option<String>,
@@ -248,7 +248,7 @@ pub struct GlobResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GrepResponse {
     /// The resolved path of the directory that was searched, or of the parent of a single file.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub root: PathBuf,
     /// Lines in the mode [`GrepMode::Content`](super::GrepMode::Content), otherwise files.
     pub hits: Vec<Hit>,
@@ -266,7 +266,7 @@ pub struct GrepResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
     /// The file, relative to the root of the search.
-    #[serde(serialize_with = "path_text::one")]
+    #[serde(serialize_with = "path::one")]
     pub path: PathBuf,
     /// The number of the line, counted from 1; `None` for a file.
     pub line: Option<u64>,

@@ -53,7 +53,7 @@ pub struct SessionInfo {
     /// The session's name.
     pub session: SessionName,
     /// The working directory of its shell.
-    #[serde(serialize_with = "crate::path_text::one")]
+    #[serde(serialize_with = "crate::path::one")]
     pub cwd: PathBuf,
     /// The job that keeps it busy, if any.
     pub job: Option<JobId>,
