@@ -7,67 +7,18 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use crate::attributes::drivers;
 use crate::change::{Change, Entry, Kind, Tree};
 use crate::contents::Wrong;
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
 use crate::git_keys;
 use crate::names::{self, Home, Spelled};
+use crate::row::{Judge, Row, Scope};
 use crate::settings::{self, LONGEST, Setting};
+use crate::surroundings::{Concern, Lead, LeadKind, Surroundings};
 use crate::text::{is_controlled, shown, shown_path};
-use crate::tools::{Judge, Row, Scope};
 use crate::way::{self, Destination};
-
-/// What the gate knows beside the change itself.
-#[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
-    /// The absolute path of the root of both trees, without links: absolute links and paths in settings are compared
-    /// with it.
-    pub root: &'a Path,
-    /// The user's home, absolute, without links. Start-up files in it are judged if it is the root, lies in it, or
-    /// holds it.
-    pub home: Option<&'a Path>,
-    /// The tree before all changes of this set.
-    pub before: &'a dyn Tree,
-    /// The tree as it is with all changes of this set: what is judged with a part of a set applied must be that part.
-    pub after: &'a dyn Tree,
-    /// Paths in the root that tools of the user are led to from elsewhere.
-    pub leads: &'a [Lead],
-    /// Absolute paths outside of the root to which links may lead, besides the system's directories: toolchains that
-    /// commands can read.
-    pub toolchains: &'a [PathBuf],
-}
-
-/// A path in the tree that a tool of the user is led to by settings or links outside of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lead {
-    /// Relative to the root. A directory stands for all in it.
-    pub path: PathBuf,
-    /// What it is taken for.
-    pub kind: LeadKind,
-}
-
-/// What a tool takes a [`Lead`] for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeadKind {
-    /// A file of git's settings.
-    GitSettings,
-    /// Something that is executed, or a directory of such.
-    Code,
-    /// A directory among packages that is opened as a folder, by a link to it: see [`Gate::opened_by`].
-    Folder,
-}
-
-/// What of a path has to be remembered: see [`Gate::concern`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Concern {
-    /// Nothing: an ordinary file.
-    Nothing,
-    /// That it is there, and what it is.
-    Presence,
-    /// What it says too.
-    Content,
-}
 
 /// Judges the changes of one tree. It remembers what it has seen of both trees, so a tree that lives on needs a new one
 /// for each look.
@@ -130,13 +81,6 @@ const APPLY_OPTIONS: &[&str] = &[
     "--ignore-space-change",
     "--reject",
     "--3way",
-];
-
-/// Drivers that are git's own, or git-lfs's.
-const DRIVERS: &[&str] = &[
-    "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran",
-    "fountain", "golang", "html", "java", "kotlin", "markdown", "matlab", "objc", "pascal", "perl", "php", "python",
-    "ruby", "rust", "scheme", "tex",
 ];
 
 /// How many settings that are held back are named beside the first.
@@ -1231,24 +1175,6 @@ fn rule_of(row: &Row) -> &'static str {
 /// Whether it is what it was, where it was: what is moved can lead elsewhere, and mean something else.
 fn is_unchanged(change: &Change<'_>, after: &Entry) -> bool {
     change.from.is_none() && change.before.as_ref() == Some(after)
-}
-
-/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
-fn drivers(text: &str) -> BTreeSet<String> {
-    let words = text
-        .lines()
-        // Git skips no other white space before the mark of a comment.
-        .filter(|line| !line.trim_start_matches([' ', '\t', '\r']).starts_with('#'))
-        .flat_map(str::split_whitespace);
-    let named = words.filter_map(|word| {
-        ["filter=", "diff=", "merge="]
-            .iter()
-            .find_map(|kind| word.strip_prefix(kind))
-    });
-    named
-        .filter(|name| !DRIVERS.contains(name))
-        .map(str::to_owned)
-        .collect()
 }
 
 #[cfg(test)]

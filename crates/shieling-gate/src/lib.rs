@@ -15,6 +15,7 @@
 
 mod text;
 mod change;
+mod surroundings;
 mod decision;
 mod way;
 pub mod index;
@@ -22,13 +23,18 @@ mod rest;
 pub mod settings;
 mod git_keys;
 mod git;
+mod attributes;
 mod outline;
 mod contents;
+mod row;
+mod packages;
+mod homes;
 mod tools;
 mod names;
 mod gate;
 
 pub use change::{Change, Entry, Kind, Tree};
 pub use decision::{Act, Decision, HeldBack, RuleId};
-pub use gate::{Concern, Gate, Lead, LeadKind, Surroundings};
+pub use gate::Gate;
 pub use git::is_object_store;
+pub use surroundings::{Concern, Lead, LeadKind, Surroundings};

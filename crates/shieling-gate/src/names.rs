@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::contents::fits;
-use crate::tools::{Judge, Row, Scope, TABLE};
+use crate::row::{Judge, Row, Scope};
+use crate::tools;
 
 /// Where the user's home is.
 #[derive(Debug)]
@@ -91,17 +92,15 @@ pub(crate) fn row(spelled: Spelled<'_>, above: &[usize]) -> Option<&'static Row>
         return None;
     }
     found.sort_unstable();
-    let rows = found.into_iter().filter_map(|number| TABLE.get(number));
+    let rows = found.into_iter().filter_map(|number| index().rows.get(number).copied());
     rows.into_iter()
         .find(|row| means(row, spelled, &|pattern, names| fits_names(pattern, names)))
 }
 
 /// Whether a path is a directory that tools look into for a file of the table.
 pub(crate) fn leads_to_row(spelled: Spelled<'_>) -> bool {
-    let judged = TABLE
-        .iter()
-        .filter(|row| !matches!(row.judge, Judge::Pass | Judge::HoldIfThere));
-    judged.into_iter().any(|row| {
+    let mut judged = tools::rows().filter(|row| !matches!(row.judge, Judge::Pass | Judge::HoldIfThere));
+    judged.any(|row| {
         means(row, spelled, &|pattern, names| {
             let mut above = pattern;
             while let Some((directory, _)) = above.rsplit_once('/') {
@@ -167,6 +166,8 @@ fn in_packages(path: &Path) -> bool {
 
 /// The table, by the names with which its patterns begin.
 struct Index {
+    /// All rows, by their number.
+    rows: Vec<&'static Row>,
     exact: HashMap<&'static str, Vec<usize>>,
     /// Rows with a pattern that begins with one for several names.
     patterns: Vec<(usize, &'static str)>,
@@ -176,10 +177,11 @@ fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
         let mut index = Index {
+            rows: tools::rows().collect(),
             exact: HashMap::new(),
             patterns: Vec::new(),
         };
-        for (number, row) in TABLE.iter().enumerate() {
+        for (number, row) in tools::rows().enumerate() {
             for name in row.names {
                 let first = name.split('/').next().unwrap_or_default();
                 match first.contains('*') {

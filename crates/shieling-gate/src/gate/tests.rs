@@ -2,7 +2,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::tools::TABLE;
+use crate::tools::rows;
 
 const ROOT: &str = "/home/u/work";
 
@@ -731,7 +731,7 @@ fn example(pattern: &str) -> String {
 
 #[test]
 fn each_row_of_the_table_judges_its_own_examples() {
-    for row in TABLE {
+    for row in rows() {
         for name in row.names {
             let path = example(name);
             let (home, deep): (_, &[&str]) = match row.scope {
