@@ -375,6 +375,9 @@ impl Reader<'_> {
                 }
             }
             Test::Binary(operator, left, right) => {
+                if operator == "=~" {
+                    self.matches(&right.value);
+                }
                 for word in [left, right] {
                     self.test_word(word, source)?;
                     if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
