@@ -47,9 +47,12 @@ impl Reader<'_> {
         if let PieceKind::Parameter(expansion) = &piece.kind
             && !expansion.indirect
             && expansion.operation == Operation::Value
-            && let Parameter::Named(name) | Parameter::Element { name, .. } = &expansion.parameter
         {
-            return self.evaluated(name, span);
+            match &expansion.parameter {
+                Parameter::Element { name, subscript } if self.matched_digits(name, subscript) => return Ok(()),
+                Parameter::Named(name) | Parameter::Element { name, .. } => return self.evaluated(name, span),
+                Parameter::Positional(_) | Parameter::Special(_) | Parameter::All { .. } => {}
+            }
         }
         self.evaluated_atoms(&atoms, span)
     }
@@ -72,7 +75,10 @@ impl Reader<'_> {
                     at += 1;
                 }
                 let name = &text[start..at];
-                self.evaluated(name, span)?;
+                let subscript = text[at..].strip_prefix('[').and_then(|rest| rest.split_once(']'));
+                if !subscript.is_some_and(|(subscript, _)| self.matched_digits(name, subscript)) {
+                    self.evaluated(name, span)?;
+                }
                 if assigns(&text[at..])
                     || text[..start].trim_end().ends_with("++")
                     || text[..start].trim_end().ends_with("--")
@@ -84,6 +90,38 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether this is a group of a match (`BASH_REMATCH[1]`), where each group of each regular expression of the text
+    /// matches digits alone.
+    fn matched_digits(&mut self, name: &str, subscript: &str) -> bool {
+        name == MATCHED
+            && matches!(subscript.as_bytes(), [b'1'..=b'9'])
+            && self.lookup(name).is_some_and(|values| {
+                values
+                    .iter()
+                    .all(|value| matches!(value.as_slice(), [Atom::Hidden(Hidden::Number)]))
+            })
+    }
+
+    /// Records what the groups of a regular expression can match.
+    pub(super) fn matches(&mut self, expression: &str) {
+        let mut groups = expression.split('(').skip(1);
+        let digits = groups.all(|group| {
+            let rest = ["[0-9]", "[[:digit:]]"]
+                .iter()
+                .find_map(|class| group.strip_prefix(class));
+            let rest = rest.map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || "+*?{},".contains(c)));
+            rest.is_some_and(|rest| rest.starts_with(')'))
+        });
+        let plain = expression.strip_suffix('$').unwrap_or(expression).replace("\\.", ".");
+        let unknown = plain.contains(['$', '`', '\\', '\'', '"']);
+        let class = if digits && !unknown {
+            Hidden::Number
+        } else {
+            Hidden::Anything
+        };
+        self.found.assign(MATCHED, vec![Atom::Hidden(class)]);
     }
 
     /// Follows what evaluating this variable as arithmetic can run.
@@ -149,6 +187,9 @@ impl Reader<'_> {
         );
     }
 }
+
+/// Where bash keeps what a regular expression matched.
+const MATCHED: &str = "BASH_REMATCH";
 
 /// Whether what follows a name assigns to it.
 fn assigns(rest: &str) -> bool {

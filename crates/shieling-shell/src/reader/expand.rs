@@ -100,6 +100,7 @@ impl Reader<'_> {
         }
         let mut atoms = Vec::new();
         let mut fields = Fields::One;
+        let outer = std::mem::replace(&mut self.split_names, false);
         // Where a bracket is open whose end another piece may bring.
         let (mut open, mut closed) = (None, false);
         for piece in pieces {
@@ -125,6 +126,10 @@ impl Reader<'_> {
             atoms.extend(before.map(Atom::Text));
             atoms.push(Atom::Hidden(Hidden::Anything));
             fields = Fields::Any;
+        }
+        if std::mem::replace(&mut self.split_names, outer) {
+            // Any part of a name between two blanks is a word.
+            return Ok(vec![Word::unknown(Fields::Any, text, span)]);
         }
         Ok(vec![Word {
             atoms: joined(atoms).into(),
@@ -278,7 +283,10 @@ impl Reader<'_> {
     fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
         let first = self.reading.commands.len();
         let splits = self.splits_for_good;
-        self.deeper(|reader| reader.scope(|reader| reader.text(text, place)))?;
+        let whole = std::mem::replace(&mut self.whole_words, false);
+        let result = self.deeper(|reader| reader.scope(|reader| reader.text(text, place)));
+        self.whole_words = whole;
+        result?;
         self.splits_for_good = splits;
         // What goes wrong is told in words.
         if text.contains(">&") || text.contains("&>") || text.contains("|&") {
@@ -431,6 +439,7 @@ impl Reader<'_> {
             }
             _ => added,
         };
+        self.split_names |= !quoted && !self.whole_words && holds_names(&added);
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
             // Where it splits is not followed.
             atoms.push(Atom::Hidden(Hidden::Anything));
@@ -588,6 +597,15 @@ fn holds(atoms: &[Atom], character: char) -> bool {
         Atom::Text(text) => text.contains(character),
         Atom::OneOf(values) => values.iter().any(|value| holds(value, character)),
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => false,
+    })
+}
+
+/// Whether a value is, or may be, the names of files that wildcards matched.
+fn holds_names(value: &[Atom]) -> bool {
+    value.iter().any(|atom| match atom {
+        Atom::One | Atom::Star | Atom::Found => true,
+        Atom::OneOf(values) => values.iter().any(|value| holds_names(value)),
+        Atom::Text(_) | Atom::Hidden(_) => false,
     })
 }
 

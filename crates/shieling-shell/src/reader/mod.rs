@@ -154,6 +154,10 @@ pub(crate) struct Reader<'a> {
     input: Input,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
+    /// Whether words stay whole where they stand: in an assignment and in `[[ … ]]`.
+    whole_words: bool,
+    /// Whether names of files, of which blanks are part, were expanded again so that they split.
+    split_names: bool,
     /// Whether what is launched here is given names that were found.
     fed: bool,
     depth: usize,
@@ -249,6 +253,8 @@ impl<'a> Reader<'a> {
             defined: Defined::default(),
             input: Input::Nothing,
             plain_sh: false,
+            whole_words: false,
+            split_names: false,
             fed: false,
             depth: 0,
             evaluating: Vec::new(),
@@ -296,6 +302,14 @@ impl<'a> Reader<'a> {
         self.depth += 1;
         let result = inner(self);
         self.depth -= 1;
+        result
+    }
+
+    /// Reads words that stay whole.
+    fn whole<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        let outer = std::mem::replace(&mut self.whole_words, true);
+        let result = inner(self);
+        self.whole_words = outer;
         result
     }
 

@@ -307,7 +307,9 @@ impl Reader<'_> {
                 self.input = outer;
                 result
             }
-            CompoundCommand::Test { test, range } => self.test(test, source, source.span(*range)),
+            CompoundCommand::Test { test, range } => {
+                self.whole(|reader| reader.test(test, source, source.span(*range)))
+            }
         }
     }
 
@@ -373,6 +375,9 @@ impl Reader<'_> {
                 }
             }
             Test::Binary(operator, left, right) => {
+                if operator == "=~" {
+                    self.matches(&right.value);
+                }
                 for word in [left, right] {
                     self.test_word(word, source)?;
                     if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
@@ -424,9 +429,9 @@ impl Reader<'_> {
                         declared.push(assignment);
                         let at = source.span(assignment.word.range);
                         match &assignment.value {
-                            AssignmentValue::Scalar(_) => {
-                                argv.extend(self.tree_word(&assignment.word, Place::Within(at), at)?)
-                            }
+                            AssignmentValue::Scalar(_) => argv.extend(
+                                self.whole(|reader| reader.tree_word(&assignment.word, Place::Within(at), at))?,
+                            ),
                             AssignmentValue::Array(_) => {
                                 argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at))
                             }
@@ -493,7 +498,8 @@ impl Reader<'_> {
         match &assignment.value {
             AssignmentValue::Scalar(word) => {
                 // The value of an assignment does not split, whatever is in it.
-                let words = self.tree_word(word, source.place.inner(word.range.start), span)?;
+                let place = source.place.inner(word.range.start);
+                let words = self.whole(|reader| reader.tree_word(word, place, span))?;
                 let value = match <[Word; 1]>::try_from(words) {
                     Ok([word]) if word.fields != Fields::Glob => word.atoms.to_vec(),
                     // Braces and wildcards stay as they are written, and what they match comes later.

@@ -2,8 +2,8 @@
 
 use shieling_shell::{Action, Doubt, Invocation, Kind, Reading, Span, Via, program};
 
-use super::Finding;
 use super::paths::is_harmless_device;
+use super::{Finding, not_an_option};
 use crate::policy::verdict::Decision::{Ask, Deny};
 
 /// Builtins that only steer the shell itself; they launch nothing and print nothing.
@@ -101,7 +101,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             {
                 findings.push(Finding::new(Ask, object, span, because.clone()));
             }
-            Action::MaybeOption(_, true) => {
+            Action::MaybeOption(word, true) => {
                 findings.push(
                     Finding::new(
                         Ask,
@@ -109,7 +109,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                         span,
                         "it could turn out to be an option that starts another program",
                     )
-                    .instead("put `--` or `./` before it"),
+                    .instead(not_an_option(word)),
                 );
             }
             Action::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),

@@ -265,7 +265,11 @@ impl Check<'_> {
                     Some(_) | None => facts.hidden_there.as_deref().and_then(among),
                 };
                 let because = format!("it could name a hidden path{}", such_as(met));
-                Some(Finding::new(Ask, object, span, because).instead("name the file itself"))
+                let instead = match word.fields {
+                    Fields::Any => "put it in double quotes, which keep it one word, or name the file itself",
+                    Fields::One | Fields::Glob => "name the file itself",
+                };
+                Some(Finding::new(Ask, object, span, because).instead(instead))
             }
             Known::No => None,
         }

@@ -8,7 +8,7 @@ pub(super) mod ignore;
 pub(super) mod paths;
 pub(super) mod readonly;
 
-use shieling_shell::Span;
+use shieling_shell::{Fields, Span, Word};
 
 use super::verdict::Decision;
 
@@ -36,5 +36,13 @@ impl Finding {
     pub(super) fn instead(mut self, instead: impl Into<String>) -> Self {
         self.instead = Some(instead.into());
         self
+    }
+}
+
+/// What to write in place of a word that could turn out to be an option.
+fn not_an_option(word: &Word) -> &'static str {
+    match word.fields {
+        Fields::Any => "put it in double quotes, which keep it one word, and `--` or `./` before it",
+        Fields::One | Fields::Glob => "put `--` or `./` before it",
     }
 }

@@ -2,8 +2,8 @@
 
 use shieling_shell::{Action, Base, Doubt, Fields, Invocation, Reading};
 
-use super::Finding;
 use super::paths::is_harmless_device;
+use super::{Finding, not_an_option};
 use crate::policy::facts::Facts;
 use crate::policy::verdict::Decision::{Ask, Deny};
 
@@ -64,13 +64,13 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             {
                 continue;
             }
-            Action::MaybeOption(..) => Finding::new(
+            Action::MaybeOption(word, _) => Finding::new(
                 Ask,
                 object,
                 span,
                 "it could turn out to be an option that writes or runs something",
             )
-            .instead("put `--` or `./` before it"),
+            .instead(not_an_option(word)),
             Action::Doubt(Doubt::Delegate, _) => continue,
             Action::Doubt(
                 Doubt::Launch
