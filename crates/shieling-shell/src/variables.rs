@@ -7,6 +7,9 @@ use crate::word::{Atom, Hidden, Word};
 /// Stands for the home directory, wherever it is: an absolute path that no text can hold.
 pub const HOME: &str = "/\u{1}home";
 
+/// The variable by which git is told to write nothing where it only looks.
+pub(crate) const OPTIONAL_LOCKS: &str = "GIT_OPTIONAL_LOCKS";
+
 /// How many different values of one variable are told apart.
 const MAX_VALUES: usize = 24;
 

@@ -16,6 +16,8 @@ pub enum Hidden {
     /// One or more characters that hold no blank and do not start with a dash: a hash, an
     /// absolute path, a date.
     Name,
+    /// As a name, but it may start with a dash: a branch or a tag.
+    Ref,
     /// As a name, but with blanks in it perhaps: the path of a directory.
     Path,
     /// Names of files and directories that a program found below a directory, with slashes between them.
@@ -309,7 +311,10 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
         Some(Atom::Text(_) | Atom::Hidden(Hidden::Name | Hidden::Path)) => Known::No,
         Some(
-            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Below | Hidden::Anything),
+            Atom::One
+            | Atom::Star
+            | Atom::Found
+            | Atom::Hidden(Hidden::Number | Hidden::Ref | Hidden::Below | Hidden::Anything),
         ) => Known::Maybe,
         Some(Atom::OneOf(choices)) => {
             let mut answers = choices.iter().map(|choice| {
@@ -332,7 +337,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
-        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
+        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref) => false,
         // The name of a file may hold blanks.
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Path | Hidden::Below | Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {

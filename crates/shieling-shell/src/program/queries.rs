@@ -370,6 +370,10 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
             Hidden::Name
         }
         "symbolic-ref" if dashed(&["-q"]) => Hidden::Name,
+        "branch" if rest == ["--show-current"] => Hidden::Ref,
+        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long"]) => Hidden::Ref,
+        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Ref,
+        "rev-parse" if dashed(&["--short", "--abbrev-ref", "--verify", "-q", "--quiet"]) => Hidden::Ref,
         "hash-object" if dashed(&[]) => Hidden::Name,
         "log" | "rev-list"
             if (sub == "rev-list"

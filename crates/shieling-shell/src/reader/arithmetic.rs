@@ -164,7 +164,7 @@ impl Reader<'_> {
                 }
                 // A file may have any name.
                 Atom::One | Atom::Star | Atom::Found => self.evaluates_unknown(span),
-                Atom::Hidden(Hidden::Name | Hidden::Path | Hidden::Below | Hidden::Anything) => {
+                Atom::Hidden(Hidden::Name | Hidden::Ref | Hidden::Path | Hidden::Below | Hidden::Anything) => {
                     self.evaluates_unknown(span);
                 }
             }

@@ -1,14 +1,13 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
 use super::run::{Launch, Run, is_shell};
-use super::walk::OPTIONAL_LOCKS;
 use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
-use crate::variables::{Influence, influence};
+use crate::variables::{Influence, OPTIONAL_LOCKS, influence};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
 
 /// Directories whose programs are the system's own: a name with this path is that program.

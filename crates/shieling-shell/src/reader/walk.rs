@@ -14,7 +14,7 @@ use crate::syntax::tree::{
     Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use crate::syntax::{self, tree};
-use crate::variables::{Attached, Influence, influence};
+use crate::variables::{Attached, Influence, OPTIONAL_LOCKS, influence};
 use crate::word::{Atom, Fields, Hidden, Word};
 
 impl Reader<'_> {
@@ -811,9 +811,6 @@ impl Reader<'_> {
         self.whole.get(span.start..span.end).unwrap_or_default().to_owned()
     }
 }
-
-/// The variable by which git is told to write nothing where it only looks.
-pub(super) const OPTIONAL_LOCKS: &str = "GIT_OPTIONAL_LOCKS";
 
 /// A directory as it is named from another.
 fn joined_path(from: &str, to: &str) -> String {
