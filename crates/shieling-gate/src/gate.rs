@@ -95,6 +95,9 @@ const ENTRIES: usize = 10_000;
 /// How many entries are looked at below a link into the directory of a package manager; with more, it is held back.
 const PACKAGED: usize = 2_000;
 
+/// How many links into packages are followed; a further one is held back.
+const OPENED: usize = 1_000;
+
 /// Which of the two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -920,6 +923,10 @@ impl<'a> Gate<'a> {
         if !is_there {
             return told("nothing is there yet");
         }
+        let folders = self.around.leads.iter().filter(|lead| lead.kind == LeadKind::Folder);
+        if folders.count() >= OPENED {
+            return told("more such links are there already than are followed");
+        }
         let mut ahead = vec![PathBuf::new()];
         let mut seen = 0;
         while let Some(above) = ahead.pop() {
@@ -934,6 +941,10 @@ impl<'a> Gate<'a> {
                 if kind == Some(Kind::Directory) {
                     ahead.push(rest);
                     continue;
+                }
+                // Tools look through it for files of the table, and what it leads to is judged by another name.
+                if matches!(kind, Some(Kind::Link(_))) && self.spelled(&link.join(&rest), &[], names::leads_to_row) {
+                    return told(&format!("`{}` is a link", shown_path(&rest)));
                 }
                 let Some(row) = self.row(Side::After, &link.join(&rest))? else {
                     continue;

@@ -28,7 +28,7 @@ const ROUNDS: usize = 6;
 /// The same, while commands run: a part that runs is taken back before the whole is looked at.
 const ROUNDS_WHILE_RUNNING: usize = 3;
 /// With how many leads links into packages are no longer followed.
-const LEADS: usize = 1_000;
+const LEADS: usize = 10_000;
 
 /// How deep a directory may be that is removed.
 const LEVELS: usize = 64;
@@ -583,12 +583,13 @@ impl Watch {
         any
     }
 
-    /// Takes everything as it is now for what was there: the user changed it.
+    /// Takes everything as it is now for what was there: the user changed it. Waits for the first look, if something
+    /// changed.
     pub fn accept(&mut self) {
-        // Before the first look is over no command has ended, and what changes is judged.
-        if self.first.is_some() || !self.may_differ() {
+        if !self.may_differ() {
             return;
         }
+        self.complete();
         self.is_stale = false;
         self.has_new_later = false;
         loop {
@@ -911,9 +912,12 @@ impl Watch {
     fn follow_into_packages(&mut self, link: &Path) {
         let opened = gate(&self.plan, &self.before, &*self.live).opened_by(link);
         if let Ok(Some(lead)) = opened
-            && self.plan.leads.len() < LEADS
             && !self.plan.leads.contains(&lead)
         {
+            if self.plan.leads.len() >= LEADS {
+                self.is_cut = true;
+                return;
+            }
             self.plan.leads.push(lead);
             self.has_new_settings = true;
         }

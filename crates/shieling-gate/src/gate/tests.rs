@@ -440,6 +440,14 @@ fn a_link_does_not_open_a_directory_of_packages_as_a_project() {
         ),
         ("node_modules/none", "node_modules/app/index.js", "x", true),
         ("node_modules/app", "node_modules/app/.gdbinit", "-> ../x", true),
+        ("node_modules/app", "node_modules/app/.vscode", "-> ../../e", true),
+        (
+            "node_modules/app",
+            "node_modules/app/deep/.claude",
+            "-> ../../../e",
+            true,
+        ),
+        ("node_modules/app", "node_modules/app/lib", "-> ../../e", false),
         ("node_modules/app", "node_modules/app/index.js", "x", false),
         (
             "node_modules/app",

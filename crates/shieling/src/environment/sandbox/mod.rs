@@ -649,9 +649,11 @@ impl Running {
     /// Takes what changed since the last look for the user's, if nothing runs: a command that has not begun does not count,
     /// nor one whose end was told and that has left nothing.
     fn accept(&self) {
-        if let Some(watched) = &mut *watch(&self.watching) {
-            apart(|| watched.accept(|| self.jail.is_idle()));
-        }
+        apart(|| {
+            if let Some(watched) = &mut *watch(&self.watching) {
+                watched.accept(|| self.jail.is_idle());
+            }
+        });
     }
 
     /// Says that a command begins.
@@ -864,10 +866,12 @@ impl Environment for Sandbox {
 
     fn held_back(&self) -> Vec<HeldBack> {
         let mut held_back = self.guarded_names();
-        if let Some(watched) = &mut *watch(&self.watching()) {
-            apart(|| watched.settle(self.runs.count()));
-            held_back.extend(watched.take_told().0);
-        }
+        apart(|| {
+            if let Some(watched) = &mut *watch(&self.watching()) {
+                watched.settle_unless_settled(self.runs.count());
+                held_back.extend(watched.take_told().0);
+            }
+        });
         held_back
     }
 
@@ -896,15 +900,19 @@ impl Environment for Sandbox {
 
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         outcome.add_held_back(self.guarded_names());
-        if let Some(watched) = &mut *watch(&self.watching()) {
-            apart(|| watched.ended(self.runs.count(), || self.is_idle()));
+        apart(|| {
+            let watching = self.watching();
+            let Some(watched) = &mut *watch(&watching) else {
+                return;
+            };
+            watched.ended(self.runs.count(), || self.is_idle());
             let (mut held_back, id) = watched.take_told();
             held_back.extend(watched.take_endings(outcome.signal.is_some()));
             outcome.add_held_back(held_back);
             if let Some(changes) = &mut outcome.changes {
                 changes.id = id;
             }
-        }
+        });
         self.outside.tell(outcome, before);
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);

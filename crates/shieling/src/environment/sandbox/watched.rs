@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shieling_jail::plan;
 use shieling_settle::{Beginning, Entry, Keeper, Log};
@@ -40,10 +40,13 @@ const TOLD: usize = 200;
 const TIMES: u32 = 5;
 const TIMES_OF_SEVERAL: u32 = 10;
 
+/// What is made again later than this is counted from the beginning: a person may have made it, too.
+const SOON_AGAIN: Duration = Duration::from_secs(10);
+
 /// How many paths are counted for that.
 const STRUCK: usize = 10_000;
 
-/// How often it is looked whether what a command left has ended.
+/// How often it is looked whether everything that ran has ended.
 const LEFT: Duration = Duration::from_millis(500);
 
 /// How often all is looked at where nothing tells of changes.
@@ -86,14 +89,17 @@ pub(super) struct Watched {
     /// What was ended for that, and is told with its end.
     endings: Vec<HeldBack>,
     told: Vec<HeldBack>,
+    /// How many more there were than are told.
+    untold: usize,
     told_cut: bool,
 }
 
-/// How often something was made while these ran, each time.
-#[derive(Debug, Default)]
+/// How often something was made while just these ran, each time soon after the time before.
+#[derive(Debug)]
 struct Again {
     times: u32,
     suspects: BTreeSet<u64>,
+    last: Instant,
 }
 
 /// The commands that run, by a number each, with the way to end them.
@@ -224,6 +230,7 @@ impl Watched {
             again: BTreeMap::new(),
             endings: Vec::new(),
             told: Vec::new(),
+            untold: 0,
             told_cut: false,
         }))
     }
@@ -279,6 +286,7 @@ impl Watched {
         self.beside = Some(beside);
         (self.settler, self.log) = (Some(settler), Some(log));
         (self.open, self.has_unnamed) = (usize::from(has_begun), has_begun);
+        self.is_settled = !has_begun;
         self.hand_over();
         Ok(())
     }
@@ -306,8 +314,8 @@ impl Watched {
         match running {
             _ if self.trees.iter().any(|(_, watch)| watch.bell().is_none()) => Next::Within(UNTOLD),
             _ if self.trees.iter().any(|(_, watch)| watch.is_waiting()) => Next::Within(HALF_WRITTEN),
-            0 => Next::Within(LEFT),
-            _ => Next::Change,
+            // Also while commands run: a start can fail, and a process end, without a word.
+            _ => Next::Within(LEFT),
         }
     }
 
@@ -331,7 +339,8 @@ impl Watched {
         }
     }
 
-    /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run.
+    /// Takes what changed since the last look for the user's, if nothing of the sandbox runs or has run. Waits for the first
+    /// look where something changed.
     pub(super) fn accept(&mut self, is_idle: impl FnOnce() -> bool) {
         // The end of a command that is over may not have been told yet.
         if self.is_once || self.has_left || self.open > 0 {
@@ -374,6 +383,13 @@ impl Watched {
         self.judge(when, running > 0 || self.has_left);
     }
 
+    /// The same, unless nothing ran since the last time: what changed is then the user's.
+    pub(super) fn settle_unless_settled(&mut self, running: usize) {
+        if !self.is_settled {
+            self.settle(running);
+        }
+    }
+
     fn judge(&mut self, when: When, thoroughly: bool) {
         for number in 0..self.trees.len() {
             let Some((root, watch)) = self.trees.get_mut(number) else {
@@ -390,13 +406,21 @@ impl Watched {
             }
             for one in kept.taken {
                 let id = kept.ids.get(&one.path);
-                if when != When::Idle {
+                // At an outcome the command that it is of does not run any more.
+                if when == When::Running {
                     self.strike(&root.join(&one.path));
                 }
+                let stays = one.failed.is_some();
                 let held = self.word(&root, one, id);
                 let is_told = |told: &HeldBack| (&told.path, &told.because) == (&held.path, &held.because);
-                if self.told.len() < TOLD && !self.told.iter().any(is_told) {
-                    self.told.push(held);
+                if self.told.iter().any(is_told) {
+                    continue;
+                }
+                // What still stands there is told first, and always.
+                match stays {
+                    true => self.told.insert(0, held),
+                    false if self.told.len() < TOLD => self.told.push(held),
+                    false => self.untold += 1,
                 }
             }
         }
@@ -438,9 +462,7 @@ impl Watched {
 
     /// The sandbox has ended: what changes from now on is the user's.
     pub(super) fn retire(&mut self) {
-        if !(self.is_once && self.is_settled) {
-            self.settle(0);
-        }
+        self.settle_unless_settled(0);
         self.settler = None;
         self.beside = None;
         self.trees.clear();
@@ -456,6 +478,14 @@ impl Watched {
 
     /// What was taken back since this was last asked, and the first set in which it is kept.
     pub(super) fn take_told(&mut self) -> (Vec<HeldBack>, Option<String>) {
+        let untold = std::mem::take(&mut self.untold);
+        if untold > 0 {
+            self.told.push(HeldBack {
+                path: self.workspace.clone(),
+                because: format!("{untold} more paths were taken back"),
+                instead: "`shieling changes list` shows where they are kept".to_owned(),
+            });
+        }
         (std::mem::take(&mut self.told), self.id.take())
     }
 
@@ -474,18 +504,24 @@ impl Watched {
             self.again.clear();
         }
         let running = runs.numbers();
-        let again = self.again.entry(path.to_path_buf()).or_default();
-        if again.suspects.is_disjoint(&running) {
-            *again = Again {
-                times: 0,
-                suspects: running,
-            };
-        } else {
-            again.suspects.retain(|suspect| running.contains(suspect));
+        let now = Instant::now();
+        let again = self.again.entry(path.to_path_buf()).or_insert_with(|| Again {
+            times: 0,
+            suspects: running.clone(),
+            last: now,
+        });
+        // Whoever ran beside only some of the times is not to be ended for what others made.
+        if again.suspects != running || now.duration_since(again.last) > SOON_AGAIN {
+            (again.times, again.suspects) = (0, running);
         }
+        again.last = now;
         again.times += 1;
-        let is_known = again.suspects.len() == 1 && again.times >= TIMES;
-        if !is_known && again.times < TIMES_OF_SEVERAL || again.suspects.is_empty() {
+        let limit = match again.suspects.len() {
+            0 => return,
+            1 => TIMES,
+            _ => TIMES_OF_SEVERAL,
+        };
+        if again.times < limit {
             return;
         }
         runs.end(&again.suspects);
