@@ -343,6 +343,7 @@ const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"]
 /// Variables that name code which programs load that have nothing to do with it.
 const CODE: &[&str] = &[
     "BASH_ENV",
+    "CCC_OVERRIDE_OPTIONS",
     "COMPILER_PATH",
     "DYLD_INSERT_LIBRARIES",
     "ENV",
@@ -455,6 +456,11 @@ pub(crate) fn names_a_file(name: &str) -> bool {
     ) || ["_CONFIG", "_ENV_FILE", "_CONFIG_FILE", "_CONFIG_PATH", "_RC_FILE"]
         .iter()
         .any(|end| name.ends_with(end))
+}
+
+/// Whether the value of this variable is a file that compilers or `pkg-config` write to.
+pub(crate) fn is_written(name: &str) -> bool {
+    matches!(name, "DEPENDENCIES_OUTPUT" | "PKG_CONFIG_LOG" | "SUNPRO_DEPENDENCIES")
 }
 
 /// What setting this variable to this value does.

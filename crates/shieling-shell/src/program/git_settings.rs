@@ -103,20 +103,17 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     let value_text = value
         .as_ref()
         .and_then(|value| value.known().map(|text| text.to_ascii_lowercase()));
+    // Where a program or a directory is named, a word like `no` is one, too: nothing switches off.
     let off = matches!(value_text.as_deref(), Some("false" | "0" | "no" | "off" | ""));
-    if (off
-        && matches!(
-            key.as_str(),
-            "core.fsmonitor"
-                | "core.untrackedcache"
-                | "diff.external"
-                | "credential.helper"
-                | "core.pager"
-                | "core.hookspath"
-        ))
-        || (key == "core.hookspath" && value_text.as_deref() == Some("/dev/null"))
-        || (off && key.starts_with("filter."))
-    {
+    let harmless = match key.as_str() {
+        "core.fsmonitor" | "core.untrackedcache" => off,
+        "core.pager" => matches!(value_text.as_deref(), Some("" | "cat")),
+        "diff.external" | "credential.helper" => value_text.as_deref() == Some(""),
+        "core.hookspath" => matches!(value_text.as_deref(), Some("" | "/dev/null")),
+        key if key.starts_with("filter.") => value_text.as_deref() == Some("") || off && key.ends_with(".required"),
+        _ => false,
+    };
+    if harmless {
         return Ok(());
     }
     let matches = |keys: &[&str]| {

@@ -21,6 +21,8 @@ pub(crate) struct Arguments {
     pub(crate) strange: Vec<Word>,
     /// Operands that could turn out to be options.
     pub(crate) doubtful: Vec<Word>,
+    /// Words that begin with a plus and are neither options nor operands.
+    pub(crate) plus: Vec<Word>,
     /// Words before `--`, which separates revisions from paths in git.
     pub(crate) before_dashes: Option<usize>,
 }
@@ -87,6 +89,8 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
                     value,
                     word: word.clone(),
                 });
+            } else {
+                found.plus.push(word.clone());
             }
         } else {
             cluster(program, word, usize::from(!bare), &mut next, &mut found);

@@ -156,7 +156,7 @@ pub(crate) fn prints(command: &Invocation) -> Hidden {
         let name = name.rsplit('/').next()?;
         let mut program = find(name)?;
         let mut found = parse(program, &command.argv[1..]);
-        if let Some(printed) = prints_by_use(name, &found, command) {
+        if let Some(printed) = prints_by_use(name, &found) {
             return Some(printed);
         }
         if !program.subs.is_empty() {
@@ -199,7 +199,7 @@ pub fn reads_by_itself(command: &Invocation) -> bool {
 }
 
 /// What those commands print whose output depends on how they are used.
-fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
+fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
     let flag = |names: &[&str]| {
         found
             .options
@@ -276,25 +276,28 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
                 ]);
             if counts { Hidden::Number } else { Hidden::Anything }
         }
-        "date" => match command
-            .argv
-            .iter()
-            .skip(1)
-            .filter_map(Word::known)
-            .find(|word| word.starts_with('+'))
-        {
-            Some(format)
-                if [
-                    "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N",
-                    "+%y",
-                ]
-                .contains(&format.as_ref()) =>
-            {
-                Hidden::Number
+        "date" => {
+            let [format] = found.plus.as_slice() else {
+                return Some(Hidden::Anything);
+            };
+            // Any time but the present one can be before the year 0, or before 1970, with a minus.
+            let is_now = !flag(&["-d", "--date", "-f", "--file", "-r", "--reference", "-s", "--set"]);
+            match format.known() {
+                Some(format)
+                    if [
+                        "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w",
+                        "+%N", "+%y",
+                    ]
+                    .contains(&format.as_ref()) =>
+                {
+                    Hidden::Number
+                }
+                Some(format) if is_of_digits(&format[1..]) && (is_now || !begins_with_a_year(&format[1..])) => {
+                    Hidden::Name
+                }
+                Some(_) | None => Hidden::Anything,
             }
-            Some(format) if is_of_digits(&format[1..]) => Hidden::Name,
-            Some(_) | None => Hidden::Anything,
-        },
+        }
         "id" if flag(&["-u", "--user", "-g", "--group"]) => {
             match (
                 only(&["-u", "--user", "-g", "--group", "-r", "--real"]),
@@ -341,6 +344,12 @@ fn is_of_digits(format: &str) -> bool {
         first = false;
     }
     !first
+}
+
+/// Whether the first that a format of `date` prints can be negative.
+fn begins_with_a_year(format: &str) -> bool {
+    let code = format.strip_prefix('%').map(|code| code.trim_start_matches('-'));
+    code.is_some_and(|code| code.starts_with(['s', 'Y', 'G', 'C', 'F', 'g', 'y']))
 }
 
 fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {

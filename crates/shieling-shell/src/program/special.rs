@@ -119,6 +119,40 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
             reader.effect(action, word.shown(), word.span, by, Via::Operand);
         }
     }
+    // Of a module, Fortran writes a file even then.
+    let of_fortran = |word: &Word| {
+        let extension = word
+            .known()
+            .and_then(|name| Some(name.rsplit_once('.')?.1.to_ascii_lowercase()));
+        extension.is_some_and(|extension| {
+            matches!(
+                extension.as_str(),
+                "f" | "for" | "ftn" | "fpp" | "f90" | "f95" | "f03" | "f08" | "f18"
+            )
+        })
+    };
+    let of_c = |word: &Word| {
+        word.known().is_some_and(|language| {
+            ["c", "c++", "cpp-output", "objective-c", "assembler"].contains(&&*language)
+                || language.starts_with("c-")
+                || language.starts_with("c++-")
+        })
+    };
+    let named = found
+        .options
+        .iter()
+        .filter(|given| given.choice.spellings.iter().any(|spelling| spelling == "-x"));
+    let is_c = named.filter_map(|given| given.value.as_ref()).all(of_c);
+    if run.name == "gfortran" || !is_c || found.operands.iter().any(of_fortran) {
+        let action = Action::Writes(Word::text(".", run.span));
+        reader.effect(
+            action,
+            "the files of Fortran's modules".to_owned(),
+            run.span,
+            by,
+            Via::Operand,
+        );
+    }
     if run.name == "cpp" {
         for word in found.operands.iter().skip(1) {
             reader.effect(Action::Writes(word.clone()), word.shown(), word.span, by, Via::Operand);

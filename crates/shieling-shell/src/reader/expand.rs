@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Reader;
 use super::source::{Place, Source};
-use crate::reading::Doubt;
+use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
@@ -282,14 +282,20 @@ impl Reader<'_> {
     /// The text inside `$(…)`: what it runs, and what kind of text it prints.
     fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
         let first = self.reading.commands.len();
+        let before = self.reading.effects.len();
         let splits = self.splits_for_good;
         let whole = std::mem::replace(&mut self.whole_words, false);
         let result = self.deeper(|reader| reader.scope(|reader| reader.text(text, place)));
         self.whole_words = whole;
         result?;
         self.splits_for_good = splits;
-        // What goes wrong is told in words.
-        if text.contains(">&") || text.contains("&>") || text.contains("|&") {
+        // What goes wrong is told in words, which a redirection can bring along.
+        let effects = self.reading.effects.get(before..).unwrap_or_default();
+        let redirects = effects.iter().any(|effect| match &effect.action {
+            Action::Writes(path) => effect.via == Via::Redirection && path.known().as_deref() != Some("/dev/null"),
+            _ => false,
+        });
+        if redirects || text.contains(">&") || text.contains("&>") || text.contains("|&") {
             return Ok(Hidden::Anything);
         }
         Ok(self.printed(first))

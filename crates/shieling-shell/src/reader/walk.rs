@@ -555,6 +555,15 @@ impl Reader<'_> {
                 self.doubt(Doubt::Launch, self.written(span), because, span, None);
             }
         }
+        if crate::variables::is_written(name) {
+            let file = Word {
+                atoms: value.as_slice().into(),
+                fields: Fields::One,
+                span,
+                written: self.written(span).into(),
+            };
+            self.effect(Action::Writes(file), self.written(span), span, None, Via::Assignment);
+        }
         if crate::variables::names_a_file(name) {
             self.named_in_list(&value, span);
         }

@@ -150,7 +150,12 @@ impl Session {
             status.home = command.cwd().to_owned();
         }
         match &status.state {
-            Some((cwd, variables)) => command.with_place(cwd.clone(), variables.clone()),
+            Some((cwd, variables)) => {
+                // A new shell may be needed for it, also where no command has ended the one before.
+                let mut variables = variables.clone();
+                leave_out_what_is_too_large(&mut variables);
+                command.with_place(cwd.clone(), variables)
+            }
             None => command,
         }
     }

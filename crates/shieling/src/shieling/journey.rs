@@ -250,6 +250,9 @@ impl Shieling {
         entry: &mut Entry,
         blank: &(impl Fn(Status) -> Outcome + Sync),
     ) -> Result<Approved<Command>, Box<Outcome>> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(refuse(entry, blank(Status::Denied), refusal::closed()));
+        }
         let failure = |entry: &mut Entry, error: &(dyn Error + 'static)| failed(entry, blank(Status::Failed), error);
         let verdict = Policy::open().judge(command, &Facts::new(&self.workspace, std::path::Path::new("/")));
         entry.intent(&verdict).map_err(|error| failure(entry, &error))?;

@@ -1,8 +1,8 @@
 //! Commands in sessions: the journey of [`Shieling::run`](super::Shieling::run) for what outlives a call.
 //!
 //! ```text
-//! a turn in the session ─► admit ─► begin ─► a job ─┬─ ended in time ──► its outcome
-//!                                                  └─ its time is over ─► ended, or left as a job
+//! a permit of the session ─► journey ─► a job ─┬─ ended in time ──► its outcome
+//!                                               └─ its time is over ─► ended, or left as a job
 //! ```
 
 use std::sync::Arc;
