@@ -5,33 +5,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
-/// A wish that a process ends, which whoever drives it fulfils.
+/// Asks whoever drives a process to end it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ender(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    is_wished: AtomicBool,
+    is_asked: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
 impl Ender {
-    /// Wishes that it ends.
+    /// Asks for its end.
     pub(crate) fn end(&self) {
-        self.0.is_wished.store(true, Ordering::Release);
+        self.0.is_asked.store(true, Ordering::Release);
         if let Some(waker) = self.waker().take() {
             waker.wake();
         }
     }
 
-    /// Whether that is wished; otherwise the task is woken once it is.
+    /// Whether that was asked for; otherwise the task is woken once it is.
     pub(super) fn poll(&self, cx: &Context<'_>) -> bool {
         let mut waker = self.waker();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             *waker = Some(cx.waker().clone());
         }
         drop(waker);
-        self.0.is_wished.load(Ordering::Acquire)
+        self.0.is_asked.load(Ordering::Acquire)
     }
 
     fn waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
