@@ -282,7 +282,7 @@ impl Watched {
         let (settler, start) = Settler::new(&log).map_err(not_held)?;
         // Where it cannot be started, what is left after a kill stays: the jail's program could not be started either.
         let first = move || start.start().ok();
-        let beside = Beside::start(bells, first, judge).map_err(not_held)?;
+        let beside = Beside::start(bells, first, Next::Within(LEFT), judge).map_err(not_held)?;
         self.beside = Some(beside);
         (self.settler, self.log) = (Some(settler), Some(log));
         (self.open, self.has_unnamed) = (usize::from(has_begun), has_begun);
@@ -295,7 +295,7 @@ impl Watched {
     fn judge_beside(&mut self, running: usize, is_idle: impl Fn() -> bool) -> Next {
         // The last command ended between the ring and now: what changed since is the user's.
         if self.is_settled {
-            return Next::Change;
+            return Next::Within(LEFT);
         }
         if !self.trees.iter().all(|(_, watch)| watch.has_looked()) {
             return Next::After(FIRST);

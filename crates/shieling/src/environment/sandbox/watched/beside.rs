@@ -38,9 +38,7 @@ pub(super) type Bell = Arc<dyn AsFd + Send + Sync>;
 /// What is to be waited for once all was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The next change.
-    Change,
-    /// The next change, this long at most.
+    /// The next change, this long at most: also where nothing changes, what runs can have ended.
     Within(Duration),
     /// This long, whatever changes: nothing can be judged yet.
     After(Duration),
@@ -58,10 +56,13 @@ struct Shared {
 }
 
 impl Beside {
-    /// Starts it. `first` is done first, unless this is dropped within 5 ms, and what that gives is dropped at its end. `judge` judges, and says what is to be waited for; `None` if there is nothing any more to be judged.
+    /// Starts it. `first` is done first, unless this is dropped within 5 ms, and what that gives is dropped at its end.
+    /// `next` is waited for at first. `judge` judges, and says what is to be waited for then; `None` if there is nothing any
+    /// more to be judged.
     pub(super) fn start<T>(
         bells: Vec<Bell>,
         first: impl FnOnce() -> T + Send + 'static,
+        next: Next,
         judge: impl FnMut() -> Option<Next> + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
@@ -75,7 +76,7 @@ impl Beside {
                 return;
             }
             let until_the_end = first();
-            its.run(&bells, judge);
+            its.run(&bells, next, judge);
             drop(until_the_end);
         })?;
         Ok(Self(shared))
@@ -135,9 +136,8 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    fn run(&self, bells: &[Bell], mut judge: impl FnMut() -> Option<Next>) {
+    fn run(&self, bells: &[Bell], mut next: Next, mut judge: impl FnMut() -> Option<Next>) {
         let bells: Vec<BorrowedFd<'_>> = bells.iter().map(|bell| bell.as_fd()).collect();
-        let mut next = Next::Change;
         let mut spent = Spent::new(worked());
         loop {
             if self.is_over.load(Ordering::Acquire) {
@@ -149,12 +149,8 @@ impl Shared {
             }
             match next {
                 Next::After(time) => drop(self.wait(&[], Some(time))),
-                Next::Change | Next::Within(_) => {
-                    let most = match next {
-                        Next::Within(most) => Some(most),
-                        Next::Change | Next::After(_) => None,
-                    };
-                    if self.wait(&bells, most) {
+                Next::Within(most) => {
+                    if self.wait(&bells, Some(most)) {
                         self.until_still(&bells);
                     }
                 }
