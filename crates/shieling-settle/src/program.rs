@@ -59,18 +59,21 @@ fn is_told(pipe: &OwnedFd, beginning: &Beginning) -> bool {
         let _ = rustix::event::poll(&mut fds, alive.is_none().then_some(&at_once));
         let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
         if is_ready(fds.first()) {
-            let mut byte = [0];
-            return matches!(rustix::io::read(pipe, &mut byte), Ok(1)) && byte == [OVER];
+            return says_over(pipe);
         }
         if alive.is_none() || is_ready(fds.get(1)) {
             // It may have said so with its last breath.
             let mut fds = [PollFd::new(pipe, PollFlags::IN)];
             let _ = rustix::event::poll(&mut fds, Some(&at_once));
-            let mut byte = [0];
-            let has_more = !fds[0].revents().is_empty();
-            return has_more && matches!(rustix::io::read(pipe, &mut byte), Ok(1)) && byte == [OVER];
+            return !fds[0].revents().is_empty() && says_over(pipe);
         }
     }
+}
+
+/// Reads the host's word.
+fn says_over(pipe: &OwnedFd) -> bool {
+    let mut byte = [0];
+    matches!(rustix::io::read(pipe, &mut byte), Ok(1)) && byte == [OVER]
 }
 
 /// Waits until a process is gone.

@@ -343,6 +343,10 @@ impl Session {
 fn leave_out_what_is_too_large(variables: &mut BTreeMap<String, String>) -> Vec<String> {
     let size = |name: &str, value: &str| name.len() + value.len() + 2;
     let mut all: usize = variables.iter().map(|(name, value)| size(name, value)).sum();
+    let fits = all <= ALL_VARIABLES && variables.iter().all(|(name, value)| size(name, value) <= ONE_VARIABLE);
+    if fits {
+        return Vec::new();
+    }
     let mut by_size: Vec<(usize, String)> = variables
         .iter()
         .map(|(name, value)| (size(name, value), name.clone()))

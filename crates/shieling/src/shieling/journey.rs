@@ -128,7 +128,9 @@ impl Shieling {
             }
         };
         let blank = |status| self.blank(command, session, recorder.as_ref(), status);
+        let is_closed = self.closed.load(Ordering::Acquire);
         let approved = match judge {
+            _ if is_closed => Err(refuse(&mut entry, blank(Status::Denied), refusal::closed())),
             Judge::Policy => self.admit(command, session, &mut entry, &blank).await,
             Judge::Person => self.admit_unjudged(command, &mut entry, &blank).await,
         };
@@ -201,9 +203,6 @@ impl Shieling {
         entry: &mut Entry,
         blank: &(impl Fn(Status) -> Outcome + Sync),
     ) -> Result<Approved<Command>, Box<Outcome>> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(refuse(entry, blank(Status::Denied), refusal::closed()));
-        }
         if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
             return Err(refuse(entry, blank(Status::RateLimited), refusal::too_soon(too_soon)));
         }
@@ -250,9 +249,6 @@ impl Shieling {
         entry: &mut Entry,
         blank: &(impl Fn(Status) -> Outcome + Sync),
     ) -> Result<Approved<Command>, Box<Outcome>> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(refuse(entry, blank(Status::Denied), refusal::closed()));
-        }
         let failure = |entry: &mut Entry, error: &(dyn Error + 'static)| failed(entry, blank(Status::Failed), error);
         let verdict = Policy::open().judge(command, &Facts::new(&self.workspace, std::path::Path::new("/")));
         entry.intent(&verdict).map_err(|error| failure(entry, &error))?;

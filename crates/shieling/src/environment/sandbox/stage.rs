@@ -30,7 +30,6 @@ use super::staging::Staging;
 use crate::environment::Review;
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
 use crate::request::Access;
-use shieling_shell::quoted_name;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
 const ASKED: u64 = 500;
@@ -339,10 +338,7 @@ impl Stage {
             Mode::Direct => ChangeMode::Direct,
         };
         let accept = |path: &Path| match waits {
-            Some(id) => format!(
-                "; a person can accept it with `shieling changes apply {id} --accept-held-back --only {}`",
-                quoted_name(path.as_os_str())
-            ),
+            Some(id) => format!("; {}", how_to_accept(id, path)),
             None => String::new(),
         };
         let held_back = judged.held.iter().map(|held| HeldBack {
@@ -579,4 +575,12 @@ fn mount_inside(directory: &Path) -> Option<PathBuf> {
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
         (path != directory && path.starts_with(directory)).then_some(path)
     })
+}
+
+/// How a person accepts what is held back of a path and kept in a set, as a command that can be pasted.
+pub(super) fn how_to_accept(id: &str, path: &Path) -> String {
+    format!(
+        "a person can accept it with `shieling changes apply {id} --accept-held-back --only {}`",
+        shieling_shell::quoted_name(path.as_os_str())
+    )
 }

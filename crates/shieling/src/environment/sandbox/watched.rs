@@ -26,7 +26,6 @@ use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
 use crate::process::{Ender, Settler};
 use beside::{Beside, Next};
-use shieling_shell::quoted_name;
 
 /// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
 /// workspace.
@@ -551,10 +550,9 @@ impl Watched {
                 path.display()
             ),
             (None, Some(id)) => format!(
-                "{}; it was taken back: a person can accept it with `shieling changes apply {id} --accept-held-back \
-                 --only {}`",
+                "{}; it was taken back: {}",
                 held.instead,
-                quoted_name(taken.path.as_os_str())
+                stage::how_to_accept(id, &taken.path)
             ),
             (None, None) => format!("{}; it was taken back and could not be kept", held.instead),
         };
