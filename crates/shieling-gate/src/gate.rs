@@ -202,6 +202,12 @@ impl<'a> Gate<'a> {
     }
 
     fn held(&self, change: &Change<'_>, after: &Entry) -> Held {
+        // What runs something is told before its name is: it is the more urgent.
+        let held = self.whatever_its_name(change, after)?;
+        Ok(held.or_else(|| name(change.path)))
+    }
+
+    fn whatever_its_name(&self, change: &Change<'_>, after: &Entry) -> Held {
         if let Some(held) = self.everywhere(change, after)? {
             return Ok(Some(held));
         }
@@ -227,16 +233,6 @@ impl<'a> Gate<'a> {
     // What holds everywhere.
 
     fn everywhere(&self, change: &Change<'_>, after: &Entry) -> Held {
-        if let Some(name) = change.path.iter().find(|name| is_controlled(name)) {
-            return Ok(Some(held(
-                "name.control",
-                format!(
-                    "its name `{}` holds control characters, which change what a terminal shows",
-                    shown(name.as_encoded_bytes())
-                ),
-                "give it a name without them",
-            )));
-        }
         // Most changes are of ordinary files, by the thousand.
         if after.kind == Kind::Directory || after.kind == Kind::File && after.mode & 0o6000 == 0 {
             return Ok(None);
@@ -1139,6 +1135,16 @@ fn names_in(tree: &dyn Tree, directory: &Path) -> io::Result<Vec<OsString>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         names => names,
     }
+}
+
+/// Held back for control characters in its name. Such a file runs nothing by itself, and tests make and remove some.
+fn name(path: &Path) -> Option<HeldBack> {
+    let name = path.iter().find(|name| is_controlled(name))?;
+    let because = format!(
+        "its name `{}` holds control characters, which change what a terminal shows",
+        shown(name.as_encoded_bytes())
+    );
+    Some(held("name.control", because, "give it a name without them").acted_on(Act::BeforeOutcome))
 }
 
 /// What git writes to in its place has one name; objects it replaces.

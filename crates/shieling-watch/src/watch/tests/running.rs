@@ -119,11 +119,16 @@ fn what_executes_is_taken_back_where_the_bell_rang() {
 fn what_programs_need_while_they_run_is_judged_before_an_outcome() {
     let place = Place::with(REPOSITORY);
     let mut watch = place.watch();
+    let named = "n=$(printf 'a\\nb'); echo x >\"$n\"; mkdir \"d$n\"; echo x >\"d$n/x\"";
     place.run("mkfifo pipe; mkdir -p .git/rebase-merge; echo 'exec ./x' >.git/rebase-merge/git-rebase-todo");
+    place.run(named);
     assert_eq!(Back::at(&mut watch, When::Running).paths(), [""; 0]);
+    // What runs something is not spared for its name.
+    place.run("cd d*; echo 'x' >.envrc");
+    assert_eq!(Back::at(&mut watch, When::Running).paths(), ["da\nb/.envrc"]);
     assert_eq!(
         Back::at(&mut watch, When::Outcome).paths(),
-        [".git/rebase-merge/git-rebase-todo"]
+        [".git/rebase-merge/git-rebase-todo", "a\nb", "da\nb", "da\nb/x"]
     );
     assert_eq!(Back::of(&mut watch).paths(), ["pipe"]);
 }
