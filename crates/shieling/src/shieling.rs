@@ -3,6 +3,7 @@
 //! [`Shieling::run`] is the whole journey. A refusal is a normal outcome; an error means that Shieling itself failed.
 //! The façade decides nothing: the policy judges, the approver approves, the environment runs.
 
+mod authorize;
 mod entry;
 mod file_size;
 mod files;
@@ -39,7 +40,7 @@ use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
 use crate::files::ContentCache;
 use crate::output::SpillTo;
-use crate::policy::{CarriedState, Decision, Policy, Text, Verdict};
+use crate::policy::{self, CarriedState, Decision, Policy, Text, Verdict};
 use crate::rate::{RateLimit, RateLimiter};
 use crate::request::{Command, Digest, Request};
 use crate::session::{Human, Jobs, NoHuman, RecordingSettings, Sessions};
@@ -204,9 +205,7 @@ impl Shieling {
         let text = Text::read(command.text(), &facts.left);
         let mut verdict = self.policy.judge_read(&text, &facts);
         // Hidden paths are looked up only if the verdict depends on them.
-        let facts = if verdict.reasons.iter().any(|reason| reason.rule == HIDDEN_RULE)
-            && matches!(self.place(), lookup::Place::Host)
-        {
+        let facts = if verdict.has_reason_of(policy::IGNORE) && matches!(self.place(), lookup::Place::Host) {
             let facts = facts.with_hidden_there(hidden::there(&self.policy, &self.workspace));
             verdict = self.policy.judge_read(&text, &facts);
             facts
@@ -246,9 +245,6 @@ impl Shieling {
         )
     }
 }
-
-/// The id of the rule of reasons about hidden paths.
-const HIDDEN_RULE: &str = "ignore";
 
 /// Builds a [`Shieling`]. Defaults: no approver, no rate limit, no log, no stored outputs, no recordings.
 #[must_use]

@@ -146,6 +146,10 @@ impl Environment for Local {
         "local"
     }
 
+    fn shares_network(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             networks: BTreeSet::from([Network::Host]),

@@ -263,6 +263,11 @@ pub trait Environment: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
+    /// Whether its commands share the loopback device of this process.
+    fn shares_network(&self) -> bool {
+        false
+    }
+
     /// How many shells that stay may do so at once, so that there is room for what they run.
     fn shells(&self) -> usize {
         usize::MAX

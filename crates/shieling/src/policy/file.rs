@@ -18,7 +18,7 @@ use shieling_shell::Span;
 
 use super::meaning::Finding;
 use super::verdict::Decision::{Allow, Ask, Deny};
-use super::verdict::{EffectKind, EffectSeen, Verdict};
+use super::verdict::{EffectKind, EffectSeen, IGNORE, Verdict};
 use super::{Part, Policy, of_reasons, reason};
 use crate::request::{FileOp, Touched};
 
@@ -88,7 +88,7 @@ fn judge_part(part: &Part, op: &FileOp) -> Vec<(String, Finding)> {
             changed(touched, Ask, "no entry of an allow list grants a change of files")
         }),
         Part::Deny(_) => Vec::new(),
-        Part::Ignore(hidden) => each("ignore", &|touched| {
+        Part::Ignore(hidden) => each(IGNORE, &|touched| {
             let hides = within(op, touched).is_some_and(|inside| match touched.directory {
                 Some(directory) => hidden.hides_entry(inside, directory),
                 // What stands there by now is neither seen nor changed by either kind of pattern. Of what is

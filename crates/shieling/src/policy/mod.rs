@@ -46,6 +46,7 @@ pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use shieling_shell::{Span, quoted};
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};
+pub(crate) use verdict::{IGNORE, UNREADABLE};
 
 use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
@@ -450,7 +451,7 @@ fn judge_part(part: &Part, reading: &Reading, facts: &Facts) -> Vec<(String, Fin
         Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.programs),
         Part::Deny(entries) => named("deny", deny::judge(reading, entries, facts), false),
         Part::Ignore(hidden) => named(
-            "ignore",
+            IGNORE,
             [ignore::judge(reading, hidden, facts), shadowed(reading, facts)].concat(),
             facts.enforced.hidden,
         ),
@@ -506,7 +507,7 @@ fn unreadable_verdict(text: &str, unreadable: &Unreadable) -> Verdict {
         decision: Decision::Ask,
         reasons: vec![Reason {
             decision: Decision::Ask,
-            rule: "unreadable".to_owned(),
+            rule: UNREADABLE.to_owned(),
             object,
             span: Some(unreadable.span),
             because: unreadable.because.clone(),

@@ -81,3 +81,15 @@ pub struct Verdict {
     /// Everything that those commands are known to do.
     pub effects: Vec<EffectSeen>,
 }
+
+/// The rule of a text that cannot be read.
+pub(crate) const UNREADABLE: &str = "unreadable";
+/// The rule of hidden paths.
+pub(crate) const IGNORE: &str = "ignore";
+
+impl Verdict {
+    /// Whether a reason is of this rule.
+    pub(crate) fn has_reason_of(&self, rule: &str) -> bool {
+        self.reasons.iter().any(|reason| reason.rule == rule)
+    }
+}

@@ -33,9 +33,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Shieling;
+use super::authorize::{Unauthorized, announce};
 use super::entry::Entry;
 use super::refusal;
-use crate::approval::{ApprovalContext, Approved, Refused};
+use crate::approval::{Approved, Refused};
 use crate::environment::{FileError, Files, WritablePaths};
 use crate::files::{Context, FileRequest, FileResponse, FilesError, PlannedChange};
 use crate::policy::{Decision, Reason, Verdict};
@@ -295,25 +296,14 @@ impl Shieling {
         by_environment: bool,
         entry: &mut Entry,
     ) -> Result<Approved<FileOp>, FilesError> {
-        if verdict.decision == Decision::Deny {
-            entry.judged(verdict);
-            return Err(refused(entry, &Refused::Denied, verdict, &op, by_environment));
-        }
-        entry.intent(verdict).map_err(|error| unrecorded(&error))?;
-        let case = ApprovalContext {
-            verdict,
-            policy: self.policy_digest,
-            environment: self.environment.name(),
-            session: None,
+        let unauthorized = |entry: &mut Entry, why| match why {
+            Unauthorized::Refused(no) => refused(entry, &no, verdict, &op, by_environment),
+            Unauthorized::Unrecorded(error) => unrecorded(&error),
         };
+        announce(verdict, entry).map_err(|why| unauthorized(entry, why))?;
         // What it was worked out from is looked at once more as it is made.
-        match self.approvals.approve(op.clone(), &case, |_| Vec::new()).await {
-            Ok(approved) => {
-                entry.approved(&approved).map_err(|error| unrecorded(&error))?;
-                Ok(approved)
-            }
-            Err(no) => Err(refused(entry, &no, verdict, &op, by_environment)),
-        }
+        let approved = self.authorize(op.clone(), verdict, None, entry, |_| Vec::new());
+        approved.await.map_err(|why| unauthorized(entry, why))
     }
 
     /// Makes a change, on a thread that may block, and records there how that ended: whoever asked may

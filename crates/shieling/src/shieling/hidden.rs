@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use shieling_gate::index;
 
 use crate::policy::{
-    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk, Walked,
+    Atom, Base, Decision, EffectKind, Facts, HOME, IGNORE, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk,
+    Walked,
 };
 use crate::request::Command;
 
@@ -148,7 +149,7 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
             };
             Some(Reason {
                 decision,
-                rule: "ignore".to_owned(),
+                rule: IGNORE.to_owned(),
                 object: effect.object.clone(),
                 span: Some(effect.span),
                 because,

@@ -7,9 +7,10 @@
 
 use std::time::Duration;
 
+use super::authorize::{Unauthorized, announce};
 use super::entry::Entry;
 use super::{Shieling, lookup, refusal};
-use crate::approval::{ApprovalContext, Mode, Refused};
+use crate::approval::Mode;
 use crate::audit::{InputRecord, MAX_KEYS};
 use crate::outcome::Outcome;
 use crate::policy::{Decision, Reason, Verdict};
@@ -145,7 +146,9 @@ impl Shieling {
             WaitFor::Exit => Ok(job.wait_for_exit(budget).await),
             WaitFor::Pattern(pattern) => job.wait_for_pattern(&pattern, budget).await,
             // Probing the port from inside would run an unapproved process there.
-            WaitFor::Port(_) if !self.shares_network() => Err(JobError::OwnNetwork { job: job.id().clone() }),
+            WaitFor::Port(_) if !self.environment.shares_network() => {
+                Err(JobError::OwnNetwork { job: job.id().clone() })
+            }
             WaitFor::Port(port) => Ok(job.wait_for_port(port, budget).await),
         }
     }
@@ -153,20 +156,6 @@ impl Shieling {
     /// Returns the jobs, oldest first.
     pub(super) fn jobs_now(&self) -> Vec<JobInfo> {
         self.jobs.list()
-    }
-
-    /// Returns whether commands share the loopback device of this process.
-    fn shares_network(&self) -> bool {
-        match self.environment.name() {
-            "local" => true,
-            "sandbox" => !self
-                .environment
-                .confinement()
-                .enforced
-                .iter()
-                .any(|layer| layer == "network"),
-            _ => false,
-        }
     }
 
     /// Has the input approved and its intent recorded.
@@ -181,34 +170,28 @@ impl Shieling {
         let mut entry = self.entry(&command);
         entry.typing(command.text(), typed(job, input));
         let verdict = self.judge_typing(job, input, &command);
-        let refused = |refused| refusal::unapproved(&refused, &verdict, &command, false).1;
-        let unrecorded = |error: std::io::Error| JobError::Unrecorded(error.to_string());
-        if verdict.decision == Decision::Deny {
-            entry.judged(&verdict);
-            let denial = refused(Refused::Denied);
-            entry.refused(&denial).map_err(unrecorded)?;
-            return Err(JobError::Refused(Box::new(denial)));
-        }
-        entry.intent(&verdict).map_err(unrecorded)?;
+        let unauthorized = |entry: &mut Entry, why| {
+            let unrecorded = |error: std::io::Error| JobError::Unrecorded(error.to_string());
+            match why {
+                Unauthorized::Refused(no) => {
+                    let (_, denial) = refusal::unapproved(&no, &verdict, &command, false);
+                    match entry.refused(&denial) {
+                        Ok(()) => JobError::Refused(Box::new(denial)),
+                        Err(error) => unrecorded(error),
+                    }
+                }
+                Unauthorized::Unrecorded(error) => unrecorded(error),
+            }
+        };
+        announce(&verdict, &mut entry).map_err(|why| unauthorized(&mut entry, why))?;
+        // Also where everything is asked about, keys that can only end a program are not.
         if verdict.decision == Decision::Allow {
             return Ok(entry);
         }
         let session = job.session().map(ToString::to_string);
-        let case = ApprovalContext {
-            verdict: &verdict,
-            policy: self.policy_digest,
-            environment: self.environment.name(),
-            session: session.as_deref(),
-        };
         let files = |command: &Command| lookup::files(&verdict, command, &self.workspace, &self.place());
-        match self.approvals.approve(command.clone(), &case, files).await {
-            Ok(approved) => entry.approved(&approved).map_err(unrecorded)?,
-            Err(no) => {
-                let denial = refused(no);
-                entry.refused(&denial).map_err(unrecorded)?;
-                return Err(JobError::Refused(Box::new(denial)));
-            }
-        }
+        let approved = self.authorize(command.clone(), &verdict, session.as_deref(), &mut entry, files);
+        drop(approved.await.map_err(|why| unauthorized(&mut entry, why))?);
         job.mark("approved");
         Ok(entry)
     }

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::authorize::{Unauthorized, announce};
 use super::entry::{Entry, blank};
 use super::{Shieling, file_size, lookup, recorded, refusal, unjudged};
-use crate::approval::{ApprovalContext, Approved, Refused};
+use crate::approval::Approved;
 use crate::environment::{Environment, Strikes};
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
-use crate::policy::{Decision, Facts, Policy};
+use crate::policy::{self, Decision, Facts, Policy};
 use crate::process::{Limits, Process, SpawnError, run_to_end};
 use crate::rate::RateLimiter;
 use crate::request::Command;
@@ -30,9 +31,6 @@ use crate::units::ByteCount;
 
 /// The longest time that a command may take to start. A sandbox looks for hidden files in a large workspace first.
 const STARTING: Duration = Duration::from_secs(120);
-
-/// The id of the rule for texts that the policy cannot read.
-const UNREADABLE: &str = "unreadable";
 
 /// The start of a journey.
 pub(super) struct Journey<'a> {
@@ -208,38 +206,25 @@ impl Shieling {
         }
 
         let (verdict, by_environment) = self.judge_here(command, self.left.in_session(session));
-        let refused = |refused| refusal::unapproved(&refused, &verdict, command, by_environment);
-        if verdict.decision == Decision::Deny {
-            entry.judged(&verdict);
-            return Err(refuse(entry, blank(Status::Denied), refused(Refused::Denied)));
-        }
-        entry
-            .intent(&verdict)
-            .map_err(|error| failed(entry, blank(Status::Failed), &error))?;
+        let unauthorized = |entry: &mut Entry, why| match why {
+            Unauthorized::Refused(no) => {
+                let no = refusal::unapproved(&no, &verdict, command, by_environment);
+                refuse(entry, blank(Status::Denied), no)
+            }
+            Unauthorized::Unrecorded(error) => failed(entry, blank(Status::Failed), &error),
+        };
+        announce(&verdict, entry).map_err(|why| unauthorized(entry, why))?;
 
-        let unread =
-            verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
+        let unread = verdict.decision == Decision::Ask && verdict.has_reason_of(policy::UNREADABLE);
         // A text that bash cannot read either gets bash's own error message. Nothing of it runs.
         if unread && let Some(syntax_check) = self.environment.syntax_check(command).await {
             return Err(self::syntax_check(entry, blank(Status::Exited), syntax_check));
         }
 
         let session = session.map(ToString::to_string);
-        let case = ApprovalContext {
-            verdict: &verdict,
-            policy: self.policy_digest,
-            environment: self.environment.name(),
-            session: session.as_deref(),
-        };
         let files = |command: &Command| lookup::files(&verdict, command, &self.workspace, &self.place());
-        let approved = match self.approvals.approve(command.clone(), &case, files).await {
-            Ok(approved) => approved,
-            Err(no_yes) => return Err(refuse(entry, blank(Status::Denied), refused(no_yes))),
-        };
-        match entry.approved(&approved) {
-            Ok(()) => Ok(approved),
-            Err(error) => Err(failed(entry, blank(Status::Failed), &error)),
-        }
+        let approved = self.authorize(command.clone(), &verdict, session.as_deref(), entry, files);
+        approved.await.map_err(|why| unauthorized(entry, why))
     }
 
     /// Admits a command that a person starts by hand, which is its approval.

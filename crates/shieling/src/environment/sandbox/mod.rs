@@ -765,6 +765,10 @@ impl Environment for Sandbox {
         self.outside.open(access, holds.isolation, holds.network)
     }
 
+    fn shares_network(&self) -> bool {
+        !self.confinement().enforced.iter().any(|layer| layer == "network")
+    }
+
     fn confinement(&self) -> Confinement {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::environment::{FileError, Files, Kind, Links};
 use crate::files::{AccessFilter, FilesError, QueryMeta};
 use crate::outcome::{Denial, Layer, Status};
-use crate::policy::{Decision, Policy, Reason};
+use crate::policy::{Decision, IGNORE, Policy, Reason};
 use crate::request::{Access, FileOp, Operation};
 
 use super::names::HiddenNames;
@@ -135,7 +135,7 @@ impl PolicyFilter {
         };
         Some(Reason {
             decision,
-            rule: "ignore".to_owned(),
+            rule: IGNORE.to_owned(),
             object: path
                 .strip_prefix(&self.root)
                 .unwrap_or(path)

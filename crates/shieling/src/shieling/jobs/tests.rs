@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::super::entry::blank;
 use super::*;
-use crate::approval::{Answer, Approved, ApproverFn, Question, Scope};
+use crate::approval::{Answer, ApprovalContext, Approved, ApproverFn, Question, Scope};
 use crate::audit::{self, Record, RecordKind};
 use crate::environment::{Capabilities, EnforceError, Enforced, Enforcement, Environment, Later, Local, Shell};
 use crate::outcome::{Confinement, Layer, Status};
