@@ -15,7 +15,7 @@ use super::event::{Control, Ended, Event, LostError, MainEnd, Usage};
 use super::{pipes, streams};
 
 /// What the kernel may take to end a tree, beyond the grace, before it is called lost.
-pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
+pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(10);
 
 /// Between SIGTERM and SIGKILL for what is ended from elsewhere.
 const ENDED_GRACE: Duration = Duration::from_millis(100);
@@ -265,7 +265,7 @@ impl Process {
     ///
     /// # Errors
     /// [`LostError`] if nobody can say whether they ended, also if the supervisor does not answer
-    /// within `grace` and 4 s.
+    /// within `grace` and 10 s.
     /// # Cancel safety
     /// Cancel safe: the job goes on ending, and another call waits for the rest.
     pub async fn stop(&mut self, grace: Duration) -> Result<Ended, LostError> {
