@@ -17,12 +17,14 @@ const NO_DIRECTORY: u8 = 2;
 const KEPT: u8 = 3;
 const NOTHING_KEPT: u8 = 4;
 const LATER: u8 = 5;
+const LEAD: u8 = 6;
 
 /// One thing that is known.
 pub(crate) enum Part {
     Directory(PathBuf, Option<Seen>),
     Kept(PathBuf, Option<Kept>),
     Later(PathBuf),
+    Lead(Lead),
 }
 
 /// Writes bytes.
@@ -67,20 +69,27 @@ impl Writer {
         self.path(path);
     }
 
+    pub(crate) fn lead(&mut self, lead: &Lead) {
+        self.byte(LEAD);
+        self.place_and_kind(lead);
+    }
+
+    fn place_and_kind(&mut self, lead: &Lead) {
+        self.path(&lead.path);
+        self.byte(match lead.kind {
+            LeadKind::GitSettings => 0,
+            LeadKind::Code => 1,
+            LeadKind::Folder => 2,
+        });
+    }
+
     /// A plan, and when its first look began.
     pub(crate) fn plan(&mut self, plan: &Plan, since: Time) {
         self.path(&plan.root);
         self.byte(u8::from(plan.home.is_some()));
         self.path(plan.home.as_deref().unwrap_or(Path::new("")));
         self.number(plan.leads.len() as u64);
-        for lead in &plan.leads {
-            self.byte(match lead.kind {
-                LeadKind::GitSettings => 0,
-                LeadKind::Code => 1,
-                LeadKind::Folder => 2,
-            });
-            self.path(&lead.path);
-        }
+        plan.leads.iter().for_each(|lead| self.place_and_kind(lead));
         for paths in [&plan.toolchains, &plan.beside] {
             self.number(paths.len() as u64);
             for path in paths {
@@ -140,6 +149,19 @@ impl Reader<'_> {
             KEPT => Part::Kept(path, Some(self.kept()?)),
             NOTHING_KEPT => Part::Kept(path, None),
             LATER => Part::Later(path),
+            LEAD => Part::Lead(Lead {
+                kind: self.kind_of_lead()?,
+                path,
+            }),
+            _ => return None,
+        })
+    }
+
+    fn kind_of_lead(&mut self) -> Option<LeadKind> {
+        Some(match self.byte()? {
+            0 => LeadKind::GitSettings,
+            1 => LeadKind::Code,
+            2 => LeadKind::Folder,
             _ => return None,
         })
     }
@@ -180,15 +202,9 @@ impl Reader<'_> {
         let home = self.path()?;
         let mut leads = Vec::new();
         for _ in 0..self.number()? {
-            let kind = match self.byte()? {
-                0 => LeadKind::GitSettings,
-                1 => LeadKind::Code,
-                2 => LeadKind::Folder,
-                _ => return None,
-            };
             leads.push(Lead {
                 path: self.path()?,
-                kind,
+                kind: self.kind_of_lead()?,
             });
         }
         let mut lists = [Vec::new(), Vec::new()];

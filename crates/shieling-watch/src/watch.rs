@@ -132,6 +132,7 @@ impl Seen {
 struct Changed {
     /// All of it may have.
     everything: bool,
+    leads: bool,
     directories: BTreeSet<PathBuf>,
     kept: BTreeSet<PathBuf>,
 }
@@ -274,6 +275,9 @@ impl Watch {
             None => std::mem::take(&mut self.changed),
         };
         let mut writer = Writer::default();
+        if changed.everything || changed.leads {
+            self.plan.leads.iter().for_each(|lead| writer.lead(lead));
+        }
         if changed.everything {
             for (path, seen) in &self.directories {
                 writer.directory(path, Some(seen));
@@ -363,6 +367,11 @@ impl Watch {
                     }
                     Part::Later(path) => {
                         watch.later.insert(path);
+                    }
+                    Part::Lead(lead) => {
+                        if !watch.plan.leads.contains(&lead) {
+                            watch.plan.leads.push(lead);
+                        }
                     }
                 }
             }
@@ -919,6 +928,7 @@ impl Watch {
                 return;
             }
             self.plan.leads.push(lead);
+            self.changed.leads = true;
             self.has_new_settings = true;
         }
     }

@@ -330,6 +330,23 @@ fn what_comes_later_into_packages_that_a_link_opened_is_judged() {
 }
 
 #[test]
+fn whoever_goes_on_in_the_place_of_a_watch_knows_what_a_link_opened() {
+    let place = Place::with("mkdir -p node_modules/d src");
+    let mut watch = place.watch();
+    let beginning = watch.beginning();
+    let (all, is_whole) = watch.hand_over();
+    assert!(is_whole);
+    place.run("ln -s node_modules/d d");
+    assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+    let (then, is_whole) = watch.hand_over();
+    assert!(!is_whole);
+    drop(watch);
+    place.run("echo 1 >node_modules/d/.vimrc");
+    let mut next = Watch::resume(&beginning, &[&all, &then]).expect("it can be read");
+    assert_eq!(Back::of(&mut next).paths(), ["node_modules/d/.vimrc"]);
+}
+
+#[test]
 fn what_the_user_changes_while_nothing_runs_is_the_users() {
     let place = Place::with(REPOSITORY);
     let mut watch = place.watch();

@@ -15,7 +15,7 @@ mod beside;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use shieling_jail::plan;
@@ -256,6 +256,7 @@ impl Watched {
         let bells = self.trees.iter().filter_map(|(_, watch)| watch.bell()).collect();
         self.runs = Some(Arc::clone(runs));
         let (shared, runs) = (Arc::downgrade(shared), Arc::clone(runs));
+        let tells = Weak::clone(&shared);
         let judge = move || {
             let shared = shared.upgrade()?;
             let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -279,8 +280,16 @@ impl Watched {
         }
         log.write(&told, false).map_err(|errno| not_held(errno.into()))?;
         let (settler, start) = Settler::new(&log).map_err(not_held)?;
-        // Where it cannot be started, what is left after a kill stays: the jail's program could not be started either.
-        let first = move || start.start().ok();
+        let first = move || {
+            let started = start.start();
+            if let (Err(error), Some(shared)) = (&started, tells.upgrade()) {
+                let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                watched
+                    .iter_mut()
+                    .for_each(|watched| watched.told.push(unattended(&watched.workspace, error)));
+            }
+            started.ok()
+        };
         let beside = Beside::start(bells, first, Next::Within(LEFT), judge).map_err(not_held)?;
         self.beside = Some(beside);
         (self.settler, self.log) = (Some(settler), Some(log));
@@ -561,6 +570,16 @@ impl Watched {
             path,
             instead,
         }
+    }
+}
+
+fn unattended(workspace: &Path, error: &io::Error) -> HeldBack {
+    HeldBack {
+        path: workspace.to_path_buf(),
+        because: format!(
+            "the process that judges what commands left if Shieling is killed could not be started: {error}"
+        ),
+        instead: "if it is killed, look at what is there before a tool of yours does".to_owned(),
     }
 }
 
