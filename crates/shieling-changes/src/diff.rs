@@ -30,7 +30,7 @@ impl Default for DiffLimits {
 }
 
 /// How long two versions of one file are compared before a coarser result is taken.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A shown change set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -161,7 +161,7 @@ fn unified(path: &Path, old: &str, new: &str) -> String {
     }
     let shown = escape_name(path);
     let diff = TextDiff::configure()
-        .deadline(Instant::now() + PATIENCE)
+        .deadline(Instant::now() + DIFF_TIMEOUT)
         .diff_lines(old, new);
     let text = diff
         .unified_diff()

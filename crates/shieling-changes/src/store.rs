@@ -22,7 +22,7 @@ const LOCK: &str = "lock";
 /// How often a set's lock is tried, once a millisecond.
 const LOCK_TRIES: usize = 8;
 /// How long another commit in the same workspace is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the gate looks at what is left of a set once something was held back.
 const ROUNDS: usize = 10;
 /// How often a commit is tried again while the workspace changes, and how long that is waited for: a little more than
@@ -467,7 +467,7 @@ impl Store {
         let name = format!("workspace.{number}");
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, &*name, flags, Bits::RUSR | Bits::WUSR).doing("open", &name)?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + LOCK_TIMEOUT;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
@@ -475,7 +475,7 @@ impl Store {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(ChangesError::Locked {
                         workspace: workspace.to_path_buf(),
-                        seconds: PATIENCE.as_secs(),
+                        seconds: LOCK_TIMEOUT.as_secs(),
                     });
                 }
                 Err(Errno::INTR) => {}

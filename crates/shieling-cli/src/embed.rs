@@ -25,7 +25,7 @@ pub struct Opening {
     /// Who is asked; nobody without one.
     pub approver: Option<Arc<dyn Approver>>,
     /// How long an answer is waited for; without it 10 minutes.
-    pub patience: Option<Duration>,
+    pub answer_timeout: Option<Duration>,
     /// Whether whole outputs are kept in the state directory.
     pub store_output: bool,
 }
@@ -71,7 +71,7 @@ impl Embedded {
                 .map_err(|failure| failure.to_string())?
         };
         let mut plan = Plan::new(loaded, Purpose::Run).map_err(|failure| failure.to_string())?;
-        plan.patience = opening.patience;
+        plan.answer_timeout = opening.answer_timeout;
         plan.quiet = true;
         plan.store_output = opening.store_output && plan.env != EnvironmentName::Memory;
         let library = Library::opened(&plan, opening.approver, None, false).map_err(|failure| failure.to_string())?;

@@ -126,7 +126,7 @@ pub(crate) struct Plan {
     /// Whether every change of files by a tool is asked about.
     pub(crate) require_write_approval: bool,
     /// How long an answer is waited for; the library's own time if nobody says.
-    pub(crate) patience: Option<Duration>,
+    pub(crate) answer_timeout: Option<Duration>,
     /// Whether one command is all that starts.
     pub(crate) once: bool,
     /// What the container is to be, in which commands run.
@@ -366,7 +366,7 @@ impl Plan {
                 settings.pids.or(limits.pids),
                 settings.cpus,
             ),
-            patience: None,
+            answer_timeout: None,
             container,
             quiet: false,
             // A description asks several programs at once.

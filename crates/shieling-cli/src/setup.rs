@@ -155,8 +155,8 @@ pub(crate) fn for_running(
     builder = builder
         .require_shell_approval(plan.require_shell_approval)
         .require_write_approval(plan.require_write_approval);
-    if let Some(patience) = plan.patience {
-        builder = builder.answer_timeout(patience);
+    if let Some(answer_timeout) = plan.answer_timeout {
+        builder = builder.answer_timeout(answer_timeout);
     }
     if let Some(human) = human.or_else(|| Person::find().map(|person| Arc::new(person) as Arc<dyn Human>)) {
         builder = builder.human(human);

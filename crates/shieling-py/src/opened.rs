@@ -49,14 +49,14 @@ pub(crate) fn open(
     py: Python<'_>,
     settings: &str,
     workspace: PathBuf,
-    patience_ms: u64,
+    answer_timeout_ms: u64,
     asks: bool,
     store_output: bool,
 ) -> PyResult<Core> {
     let handle = runtime::handle().map_err(closed)?;
     let opening = Opening {
         approver: asks.then(|| Arc::new(ByCall) as _),
-        patience: Some(Duration::from_millis(patience_ms)),
+        answer_timeout: Some(Duration::from_millis(answer_timeout_ms)),
         store_output,
     };
     let opened = py.detach(|| {

@@ -84,14 +84,14 @@ pub struct Timing {
     /// After this long without anything to say, a sign of life is sent.
     pub beat: Duration,
     /// After this long without anything heard, or without anything taken, the link is over. More than two beats.
-    pub patience: Duration,
+    pub max_silence: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Self {
         Self {
             beat: Duration::from_secs(5),
-            patience: Duration::from_secs(15),
+            max_silence: Duration::from_secs(15),
         }
     }
 }
@@ -222,7 +222,7 @@ impl Link {
                 reader: Box::pin(reader),
                 buffer: Vec::with_capacity(BLOCK),
                 at: 0,
-                patience: self.timing.patience,
+                max_silence: self.timing.max_silence,
             };
             source.meet().await?;
             loop {
@@ -236,7 +236,7 @@ impl Link {
         };
         let mut sink = Sink {
             writer: Box::pin(writer),
-            patience: self.timing.patience,
+            max_silence: self.timing.max_silence,
         };
         // Whatever comes of it, the other side learns which version this is.
         let why = match sink.all(&preamble()).await {
@@ -310,7 +310,7 @@ struct Source<R> {
     reader: std::pin::Pin<Box<R>>,
     buffer: Vec<u8>,
     at: usize,
-    patience: Duration,
+    max_silence: Duration,
 }
 
 impl<R: AsyncRead> Source<R> {
@@ -362,7 +362,7 @@ impl<R: AsyncRead> Source<R> {
         }
         while body.len() < length {
             let mut rest = (&mut self.reader).take((length - body.len()) as u64);
-            read(&mut rest, &mut body, self.patience).await?;
+            read(&mut rest, &mut body, self.max_silence).await?;
         }
         Ok(Frame { kind, call, body })
     }
@@ -371,44 +371,48 @@ impl<R: AsyncRead> Source<R> {
     async fn more(&mut self) -> Result<(), LinkError> {
         self.buffer.drain(..self.at);
         self.at = 0;
-        read(&mut self.reader, &mut self.buffer, self.patience).await
+        read(&mut self.reader, &mut self.buffer, self.max_silence).await
     }
 }
 
 /// Appends what is there, once something is.
-async fn read(reader: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>, patience: Duration) -> Result<(), LinkError> {
-    match timeout(patience, reader.read_buf(into)).await {
+async fn read(
+    reader: &mut (impl AsyncRead + Unpin),
+    into: &mut Vec<u8>,
+    max_silence: Duration,
+) -> Result<(), LinkError> {
+    match timeout(max_silence, reader.read_buf(into)).await {
         Ok(Ok(0)) => Err(LinkError::Ended),
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         Ok(Err(error)) => Err(broken(&error)),
-        Err(_) => Err(silent("said nothing", patience)),
+        Err(_) => Err(silent("said nothing", max_silence)),
     }
 }
 
 struct Sink<W> {
     writer: std::pin::Pin<Box<W>>,
-    patience: Duration,
+    max_silence: Duration,
 }
 
 impl<W: AsyncWrite> Sink<W> {
     async fn all(&mut self, mut bytes: &[u8]) -> Result<(), LinkError> {
         while !bytes.is_empty() {
-            match timeout(self.patience, self.writer.write(bytes)).await {
+            match timeout(self.max_silence, self.writer.write(bytes)).await {
                 Ok(Ok(0)) => return Err(LinkError::Ended),
                 Ok(Ok(written)) => bytes = bytes.get(written..).unwrap_or_default(),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(error)) => return Err(broken(&error)),
-                Err(_) => return Err(silent("took nothing", self.patience)),
+                Err(_) => return Err(silent("took nothing", self.max_silence)),
             }
         }
         Ok(())
     }
 
     async fn flush(&mut self) -> Result<(), LinkError> {
-        match timeout(self.patience, self.writer.flush()).await {
+        match timeout(self.max_silence, self.writer.flush()).await {
             Ok(flushed) => flushed.map_err(|error| broken(&error)),
-            Err(_) => Err(silent("took nothing", self.patience)),
+            Err(_) => Err(silent("took nothing", self.max_silence)),
         }
     }
 }
@@ -421,9 +425,9 @@ fn broken(error: &io::Error) -> LinkError {
     LinkError::Broken(error.to_string())
 }
 
-fn silent(what: &'static str, patience: Duration) -> LinkError {
+fn silent(what: &'static str, max_silence: Duration) -> LinkError {
     LinkError::Silent {
         what,
-        for_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        for_ms: u64::try_from(max_silence.as_millis()).unwrap_or(u64::MAX),
     }
 }

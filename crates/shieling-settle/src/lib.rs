@@ -11,10 +11,10 @@
 
 #![forbid(unsafe_code)]
 
-mod keeper;
+mod quarantine;
 mod log;
 #[cfg(feature = "program")]
 pub mod program;
 
-pub use keeper::Keeper;
 pub use log::{Beginning, Entry, Log, OVER, read};
+pub use quarantine::Quarantine;

@@ -9,8 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
 use shieling_watch::{Watch, When};
 
-use crate::keeper::Keeper;
 use crate::log::{self, Beginning, Entry, OVER};
+use crate::quarantine::Quarantine;
 
 /// The read end of the pipe, and the log, as the host gives them.
 const PIPE: &str = "/proc/self/fd/3";
@@ -96,12 +96,12 @@ fn wait_for(process: i32) {
 
 /// Judges what the host had not.
 fn settle(beginning: &Beginning, roots: &BTreeMap<u32, Vec<u8>>, entries: Vec<Entry>) {
-    let mut keeper = Keeper::new(beginning.store.clone());
+    let mut quarantine = Quarantine::new(beginning.store.clone());
     let mut is_settled = false;
     let mut trees: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
     for entry in entries {
         match entry {
-            Entry::Command(text) => keeper.name(&text),
+            Entry::Command(text) => quarantine.name(&text),
             Entry::Settled(now) => is_settled = now,
             Entry::Tree(number, part, is_whole) => {
                 let parts = trees.entry(number).or_default();
@@ -120,7 +120,7 @@ fn settle(beginning: &Beginning, roots: &BTreeMap<u32, Vec<u8>>, entries: Vec<En
         let parts: Vec<&[u8]> = trees.get(number).into_iter().flatten().map(Vec::as_slice).collect();
         if let Ok(mut watch) = Watch::resume(root, &parts) {
             let root = watch.root().to_path_buf();
-            let _ = keeper.settle(&root, |keep| watch.settle(When::Idle, true, keep));
+            let _ = quarantine.settle(&root, |keep| watch.settle(When::Idle, true, keep));
         }
     }
 }

@@ -220,8 +220,8 @@ impl Reader<'_> {
             leads,
             toolchains,
             beside,
-            patience: std::time::Duration::ZERO,
-            has_bell: false,
+            first_budget: std::time::Duration::ZERO,
+            has_notifier: false,
         };
         Some((plan, self.time()?))
     }

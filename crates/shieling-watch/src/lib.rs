@@ -3,12 +3,12 @@
 //! ```text
 //! start ─► first look: what is there, in the background ─► settle: what changed since ─► judged ─► passes, and is remembered
 //!                                                            ▲                             └─► kept by the caller, put back
-//!                                                            └─ only if the bell rang
+//!                                                            └─ only if something was reported
 //! ```
 //!
 //! What changed is found by the kernel's own stamps: a directory whose `ctime` is another is listed again, a file that matters
-//! is looked at by inode and `ctime`, and read if that is too young to tell. No process can set a `ctime`. inotify is a bell
-//! and nothing more: while it is silent nothing has to be looked at. Where a directory cannot be watched, it rings always.
+//! is looked at by inode and `ctime`, and read if that is too young to tell. No process can set a `ctime`. inotify only says
+//! that something changed: without events there is no scan. Where a directory cannot be watched, every scan is a full one.
 //!
 //! Who changed something cannot be known. The owner says when nothing of the sandbox runs ([`Watch::accept`]): what changed
 //! by then is the user's. What was there before the first look is told from what a command made by its `ctime`, and by whether a
@@ -21,7 +21,7 @@
 
 mod plan;
 mod tree;
-mod bell;
+mod notifier;
 mod look;
 mod handover;
 mod watch;

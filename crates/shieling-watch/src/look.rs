@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use shieling_gate::{Concern, Gate, Kind, is_object_store};
 
-use crate::bell::Bell;
+use crate::notifier::Notifier;
 use crate::tree::{self, KEPT, Kept, Live, Stamp, Time, is_young};
 
 /// How many directories are looked at by one gate.
@@ -76,7 +76,7 @@ impl Listed {
 pub(crate) fn list(
     live: &Live,
     gate: &Gate<'_>,
-    bell: Option<&Bell>,
+    notifier: Option<&Notifier>,
     ahead: Ahead,
     with_content: bool,
 ) -> Result<Listed, Errno> {
@@ -92,9 +92,9 @@ pub(crate) fn list(
         // Closed to its owner, and so to the user's tools. Once it is open, it is listed.
         return Ok(listed);
     };
-    if let Some(bell) = bell {
+    if let Some(notifier) = notifier {
         // Before it is read, so that nothing is missed in between.
-        bell.add(&directory, &listed.ahead.path);
+        notifier.add(&directory, &listed.ahead.path);
     }
     listed.stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
     listed.is_young = is_young(listed.stamp.changed);
@@ -166,7 +166,7 @@ fn keep(directory: &OwnedFd, name: &OsStr, with_content: bool) -> Option<Kept> {
 /// The first look at a tree.
 pub(crate) struct First<'f> {
     pub(crate) live: &'f Live,
-    pub(crate) bell: Option<&'f Bell>,
+    pub(crate) notifier: Option<&'f Notifier>,
     pub(crate) since: Time,
     /// A gate over the tree as it is.
     pub(crate) gate: &'f (dyn Fn() -> Gate<'f> + Sync),
@@ -200,7 +200,7 @@ impl First<'_> {
                 }
                 false => vec![self.ahead.drain(..share).collect()],
             };
-            let (live, bell, gate) = (self.live, self.bell, self.gate);
+            let (live, notifier, gate) = (self.live, self.notifier, self.gate);
             let look = move |batch: Vec<Ahead>| -> Vec<Listed> {
                 let mut listed = Vec::with_capacity(batch.len());
                 for batch in batch.chunks(BATCH) {
@@ -209,7 +209,7 @@ impl First<'_> {
                     listed.extend(
                         batch
                             .iter()
-                            .filter_map(|ahead| list(live, &gate, bell, ahead.clone(), true).ok()),
+                            .filter_map(|ahead| list(live, &gate, notifier, ahead.clone(), true).ok()),
                     );
                 }
                 listed

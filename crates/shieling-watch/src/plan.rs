@@ -19,7 +19,7 @@ pub struct Plan {
     /// Other directories that are watched likewise.
     pub beside: Vec<PathBuf>,
     /// How long the start may look; the rest is looked at in the background.
-    pub patience: Duration,
+    pub first_budget: Duration,
     /// Whether it is to be noticed cheaply that nothing changed, for more than one look.
-    pub has_bell: bool,
+    pub has_notifier: bool,
 }

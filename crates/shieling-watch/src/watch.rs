@@ -13,9 +13,9 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Surroundings, Tree, is_object_store};
 
-use crate::bell::{Bell, Rung};
 use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
+use crate::notifier::{Notified, Notifier};
 use crate::plan::Plan;
 use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Seen, Stamp, Time};
 
@@ -142,7 +142,7 @@ struct Changed {
 pub struct Watch {
     plan: Plan,
     live: Arc<Live>,
-    bell: Option<Arc<Bell>>,
+    notifier: Option<Arc<Notifier>>,
     first: Option<JoinHandle<Found>>,
     directories: HashMap<PathBuf, Seen>,
     before: Before,
@@ -152,8 +152,8 @@ pub struct Watch {
     has_new_later: bool,
     /// What may be half written, since when that is known, and whether it still was at the last look.
     half_written: BTreeMap<PathBuf, (Instant, bool)>,
-    /// Where the bell rang since the last look at everything, as far as that was not looked at.
-    rung: Rung,
+    /// The paths reported since the last full scan that were not scanned since.
+    notified: Notified,
     /// What changed since it was last handed over.
     changed: Changed,
     /// When the first look began.
@@ -189,13 +189,13 @@ impl Watch {
             source,
         })?;
         let live = Arc::new(live);
-        let bell = plan.has_bell.then(Bell::new).flatten().map(Arc::new);
+        let notifier = plan.has_notifier.then(Notifier::new).flatten().map(Arc::new);
         let mut found = Found::default();
-        let until = Some(Instant::now() + plan.patience);
+        let until = Some(Instant::now() + plan.first_budget);
         // What changed until now, the user changed.
         let since = tree::now();
         let (ahead, seen) = first_look(
-            (&plan, &live, bell.as_deref()),
+            (&plan, &live, notifier.as_deref()),
             (since, VecDeque::from([Ahead::new(PathBuf::new())]), 0),
             until,
             // Nothing runs yet that could be the sandbox's.
@@ -208,26 +208,26 @@ impl Watch {
             later: BTreeSet::new(),
             has_new_later: false,
             half_written: BTreeMap::new(),
-            rung: Rung::default(),
+            notified: Notified::default(),
             changed: Changed::default(),
             since,
-            is_stale: bell.is_none(),
+            is_stale: notifier.is_none(),
             has_new_settings: false,
             is_cut: false,
             plan,
             live,
-            bell,
+            notifier,
         };
         if ahead.is_empty() {
             watch.take(found);
             return Ok(watch);
         }
-        let (plan, live, bell) = (watch.plan.clone(), Arc::clone(&watch.live), watch.bell.clone());
+        let (plan, live, notifier) = (watch.plan.clone(), Arc::clone(&watch.live), watch.notifier.clone());
         watch.first = std::thread::Builder::new()
             .name("first look".to_owned())
             .spawn(move || {
                 let (ahead, _) = first_look(
-                    (&plan, &live, bell.as_deref()),
+                    (&plan, &live, notifier.as_deref()),
                     (since, ahead, seen),
                     None,
                     &mut |listed| found.add(listed, Some(since)),
@@ -322,14 +322,14 @@ impl Watch {
         let mut watch = Self {
             plan,
             live: Arc::new(live),
-            bell: None,
+            notifier: None,
             first: None,
             directories: HashMap::new(),
             before: Before::default(),
             later: BTreeSet::new(),
             has_new_later: false,
             half_written: BTreeMap::new(),
-            rung: Rung::default(),
+            notified: Notified::default(),
             changed: Changed::default(),
             since,
             is_stale: true,
@@ -397,22 +397,22 @@ impl Watch {
 
     /// Whether something may have changed since the last look, as far as that is known without looking.
     pub fn may_differ(&mut self) -> bool {
-        self.is_stale |= self.has_rung();
+        self.is_stale |= self.was_notified();
         self.is_stale
     }
 
-    fn has_rung(&mut self) -> bool {
-        match &self.bell {
-            Some(bell) => bell.listen(&mut self.rung),
-            None => self.rung.spread(),
+    fn was_notified(&mut self) -> bool {
+        match &self.notifier {
+            Some(notifier) => notifier.listen(&mut self.notified),
+            None => self.notified.spread(),
         }
-        !self.rung.is_empty()
+        !self.notified.is_empty()
     }
 
     /// What becomes readable when something changed; `None` where the kernel cannot tell, or not of everything.
-    pub fn bell(&self) -> Option<Arc<dyn AsFd + Send + Sync>> {
-        let bell = self.bell.clone().filter(|bell| !bell.has_gaps())?;
-        Some(bell)
+    pub fn notifier(&self) -> Option<Arc<dyn AsFd + Send + Sync>> {
+        let notifier = self.notifier.clone().filter(|notifier| !notifier.has_gaps())?;
+        Some(notifier)
     }
 
     /// Whether something may be half written, so that it is to be looked at in a moment, whether it changes or not.
@@ -429,7 +429,7 @@ impl Watch {
     /// first look.
     ///
     /// What ordinary commands need while they run is judged later, as each rule says ([`Act`]). While commands run and no
-    /// outcome is due, only the places for which the bell rang are looked at. With `thoroughly`, what is remembered by its
+    /// outcome is due, only the reported paths are scanned. With `thoroughly`, what is remembered by its
     /// content is read again: a process that has run since the last look can have written through a mapping, which changes
     /// no stamp.
     pub fn settle(
@@ -441,7 +441,7 @@ impl Watch {
         self.complete();
         let mut taken = BTreeMap::new();
         if when == When::Running {
-            self.settle_what_rang(keep, &mut taken);
+            self.settle_notified(keep, &mut taken);
             return taken.into_values().collect();
         }
         // A file can be written by a name that is gone, of which no directory tells.
@@ -489,22 +489,18 @@ impl Watch {
         taken.into_values().collect()
     }
 
-    /// Judges what the bell rang for.
-    fn settle_what_rang(
-        &mut self,
-        keep: &mut dyn FnMut(&Path, &Content) -> bool,
-        taken: &mut BTreeMap<PathBuf, Taken>,
-    ) {
+    /// Judges the reported paths.
+    fn settle_notified(&mut self, keep: &mut dyn FnMut(&Path, &Content) -> bool, taken: &mut BTreeMap<PathBuf, Taken>) {
         // Those that are half written still are added again.
         let mut again: BTreeSet<PathBuf> = self.half_written.keys().cloned().collect();
         self.half_written.values_mut().for_each(|(_, still)| *still = false);
         for round in 0..ROUNDS_WHILE_RUNNING {
             // The look before the outcome goes through everything.
-            self.is_stale |= self.has_rung();
-            let rung = std::mem::take(&mut self.rung);
-            let found = match rung.everywhere {
+            self.is_stale |= self.was_notified();
+            let notified = std::mem::take(&mut self.notified);
+            let found = match notified.everywhere {
                 true => self.look(false),
-                false => self.look_where(rung),
+                false => self.look_at(notified),
             };
             let mut all = found.changed;
             if std::mem::take(&mut self.has_new_later) {
@@ -517,7 +513,7 @@ impl Watch {
             let held = self.judge(all, &found.moved);
             self.remember(found.directories);
             if self.leads_elsewhere() {
-                self.rung.spread();
+                self.notified.spread();
             }
             let is_last = round + 1 == ROUNDS_WHILE_RUNNING;
             self.take_back_all(held, (When::Running, is_last), &mut again, taken, keep);
@@ -652,9 +648,9 @@ impl Watch {
 
     /// Finds what differs from what is remembered, by its stamps; with `thoroughly`, by what it says as well.
     fn look(&mut self, thoroughly: bool) -> Differs {
-        // What rings from here on is for the next look.
-        let _ = self.has_rung();
-        self.rung = Rung::default();
+        // Later events are for the next scan.
+        let _ = self.was_notified();
+        self.notified = Notified::default();
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
         for (path, seen) in &self.directories {
@@ -677,11 +673,11 @@ impl Watch {
         differs
     }
 
-    /// Finds what differs where the bell rang.
-    fn look_where(&mut self, rung: Rung) -> Differs {
+    /// Finds what differs at the reported paths.
+    fn look_at(&mut self, notified: Notified) -> Differs {
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
-        for path in rung.directories {
+        for path in notified.directories {
             match self.live.glance(&path) {
                 Ok(None) => {
                     differs.directories.insert(path, None);
@@ -690,7 +686,7 @@ impl Watch {
                 Ok(Some(_)) | Err(_) => ahead.push_back(Ahead::new(path)),
             }
         }
-        let places: Vec<PathBuf> = rung.places.into_iter().collect();
+        let places: Vec<PathBuf> = notified.places.into_iter().collect();
         for places in places.chunks(100) {
             let gate = gate(&self.plan, &self.before, &*self.live);
             for path in places {
@@ -719,7 +715,7 @@ impl Watch {
                 }
             }
         }
-        self.list(&mut differs, ahead, rung.has_moves);
+        self.list(&mut differs, ahead, notified.has_moves);
         self.complete_look(&mut differs);
         differs
     }
@@ -736,7 +732,7 @@ impl Watch {
                     break;
                 }
                 let path = one.path.clone();
-                let Ok(listed) = look::list(&self.live, &gate, self.bell.as_deref(), one, false) else {
+                let Ok(listed) = look::list(&self.live, &gate, self.notifier.as_deref(), one, false) else {
                     differs.directories.insert(path, None);
                     continue;
                 };
@@ -1123,7 +1119,7 @@ fn remove(directory: &OwnedFd, name: &OsStr, levels: usize) -> Result<(), Errno>
 
 /// Goes on with a first look, and gives what is still ahead, and how many directories were seen.
 fn first_look(
-    (plan, live, bell): (&Plan, &Live, Option<&Bell>),
+    (plan, live, notifier): (&Plan, &Live, Option<&Notifier>),
     (since, ahead, seen): (Time, VecDeque<Ahead>, usize),
     until: Option<Instant>,
     found: &mut dyn FnMut(Listed),
@@ -1131,7 +1127,7 @@ fn first_look(
     let make = || gate(plan, live, live);
     let mut first = First {
         live,
-        bell,
+        notifier,
         since,
         gate: &make,
         ahead,

@@ -320,10 +320,10 @@ async fn a_caller_who_goes_away_leaves_no_process_and_an_outcome_in_the_log() {
     let ended = log.records()[1].outcome.clone().expect("an outcome");
     assert_eq!(ended.status, Status::Lost);
     assert!(ended.error.expect("why").contains("the caller went away"));
-    let patience = std::time::Instant::now();
+    let started = std::time::Instant::now();
     while !leftovers(&marker).is_empty() {
         assert!(
-            patience.elapsed() < Duration::from_secs(20),
+            started.elapsed() < Duration::from_secs(20),
             "left behind: {:?}",
             leftovers(&marker)
         );

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::*;
 
 /// How long is waited for what must come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(10);
 
 thread_local! {
     /// The terminal at which the person of this test sits.
@@ -53,7 +53,7 @@ impl Seat {
 
     /// Waits until the terminal shows this, and types that.
     async fn when(&mut self, text: &str, typed: &str) {
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(LONG, async {
             while !self.seen.contains(text) {
                 let mut buffer = [0; 4096];
                 match rustix::io::read(&self.ours, &mut buffer) {
@@ -104,7 +104,7 @@ fn about_job(size: TerminalSize) -> (HumanQuestion, mpsc::Sender<ScreenUpdate>, 
 }
 
 async fn next_event(events: &mut mpsc::Receiver<InputEvent>) -> Option<InputEvent> {
-    tokio::time::timeout(PATIENCE, events.recv()).await.expect("it comes")
+    tokio::time::timeout(LONG, events.recv()).await.expect("it comes")
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shieling::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover};
-use shieling::environment::{Content, Entry, Environment, Node, Strikes, WriteTarget};
+use shieling::environment::{Content, Entry, Environment, LimitCounts, Node, WriteTarget};
 use shieling::outcome::HeldBack;
 use shieling::policy::{Decision, Verdict};
 use shieling::process::{SessionShell, SpawnError};
@@ -47,13 +47,13 @@ pub(super) struct Looks {
     /// The number of the last one.
     pub(super) last: u64,
     /// The last looks at what limits have done.
-    pub(super) kept: VecDeque<Strikes>,
+    pub(super) kept: VecDeque<LimitCounts>,
     pub(super) held_back: Vec<HeldBack>,
 }
 
 impl Looks {
     /// The look with this number, or the oldest that is kept.
-    pub(super) fn at(&self, number: u64) -> Strikes {
+    pub(super) fn at(&self, number: u64) -> LimitCounts {
         let back = usize::try_from(self.last.saturating_sub(number)).unwrap_or(usize::MAX);
         let at = self.kept.len().saturating_sub(1).saturating_sub(back);
         self.kept.get(at).cloned().unwrap_or_default()
@@ -146,11 +146,11 @@ impl Far {
         if !self.environment.tells() {
             return;
         }
-        let (strikes, held_back) = (self.environment.strikes(), self.environment.held_back());
+        let (limit_counts, held_back) = (self.environment.limit_counts(), self.environment.held_back());
         let mut looks = self.looks();
-        if !looks.kept.back().is_some_and(|last| last.is_same(&strikes)) {
+        if !looks.kept.back().is_some_and(|last| last.is_same(&limit_counts)) {
             looks.last += 1;
-            looks.kept.push_back(strikes);
+            looks.kept.push_back(limit_counts);
             if looks.kept.len() > MOST_LOOKS {
                 looks.kept.pop_front();
             }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use shieling::enforcement_of;
-use shieling::environment::{EnforceError, Enforced, Enforcement, Environment, Strikes};
+use shieling::environment::{EnforceError, Enforced, Enforcement, Environment, LimitCounts};
 use shieling::policy::Policy;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -103,7 +103,7 @@ impl Served {
             contents: Arc::new(Semaphore::new(MOST_CONTENT)),
             looks: Mutex::new(Looks {
                 last: 0,
-                kept: VecDeque::from([Strikes::default()]),
+                kept: VecDeque::from([LimitCounts::default()]),
                 held_back: Vec::new(),
             }),
         });

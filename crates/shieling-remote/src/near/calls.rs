@@ -18,7 +18,7 @@ use crate::message::{Description, Order, Said, pack};
 /// How many orders may wait for their answers at once: fewer than the other side works on, so that it always reads.
 pub(super) const ORDERS: usize = MOST_AT_ONCE / 2;
 /// How long a question about files or facts may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is known of the link by whoever carries it and whoever uses it.
 pub(super) struct Shared {
@@ -162,10 +162,10 @@ impl Near {
     }
 
     pub(super) fn wait_for(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Result<(Call, Said, Vec<u8>), Unanswered> {
-        let answer = blocking(self.call(order, bytes, |_| Waiting::default()), PATIENCE);
+        let answer = blocking(self.call(order, bytes, |_| Waiting::default()), CALL_TIMEOUT);
         answer.unwrap_or_else(|| {
             let what = "has not answered";
-            let for_ms = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
+            let for_ms = u64::try_from(CALL_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
             Err(Unanswered::Lost(LinkError::Silent { what, for_ms }))
         })
     }
@@ -173,7 +173,7 @@ impl Near {
 
 /// Waits for a future on this thread, whatever else it is: one of a runtime's, too. The future needs no runtime of
 /// its own.
-pub(super) fn blocking<T>(future: impl Future<Output = T>, patience: Duration) -> Option<T> {
+pub(super) fn blocking<T>(future: impl Future<Output = T>, budget: Duration) -> Option<T> {
     struct Parked(Thread);
     impl Wake for Parked {
         fn wake(self: Arc<Self>) {
@@ -181,7 +181,7 @@ pub(super) fn blocking<T>(future: impl Future<Output = T>, patience: Duration) -
         }
     }
     let waker = Waker::from(Arc::new(Parked(std::thread::current())));
-    let (mut future, until) = (pin!(future), Instant::now() + patience);
+    let (mut future, until) = (pin!(future), Instant::now() + budget);
     loop {
         if let Poll::Ready(value) = tokio::task::unconstrained(future.as_mut()).poll_here(&waker) {
             return Some(value);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, WriteTarget};
 
-use super::calls::{Call, Near, PATIENCE, Unanswered, Waiting, blocking};
+use super::calls::{CALL_TIMEOUT, Call, Near, Unanswered, Waiting, blocking};
 use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, pack};
 use crate::wire_path::WirePath;
 
@@ -225,7 +225,7 @@ impl Handle {
             let append = Order::File(FileOrder::Append { to: room.number });
             let frame = pack(room.number, &append, piece).ok_or(UNFITTING)?;
             // In line, so that it takes no more memory than its turn.
-            let sent = blocking(self.near().shared.link.in_line(frame), PATIENCE);
+            let sent = blocking(self.near().shared.link.in_line(frame), CALL_TIMEOUT);
             match sent {
                 Some(Ok(())) => {}
                 Some(Err(why)) => return Err(lost(&self.path, &why)),
@@ -259,7 +259,7 @@ impl Near {
                 Err(_) => Err(lost(at, &"the link was lost")),
             }
         };
-        blocking(ordering, PATIENCE).unwrap_or_else(|| Err(lost(at, &"the other side has not answered")))
+        blocking(ordering, CALL_TIMEOUT).unwrap_or_else(|| Err(lost(at, &"the other side has not answered")))
     }
 }
 

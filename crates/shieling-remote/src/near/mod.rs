@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Platform, Strikes,
-    WritablePaths,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, LimitCounts,
+    Platform, WritablePaths,
 };
 use shieling::outcome::{Confinement, HeldBack, Outcome};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -101,7 +101,7 @@ impl Remote {
     /// the thread that carries the stream: what it opens there belongs to that thread's runtime.
     ///
     /// # Errors
-    /// [`LinkError`]: no stream, another version, or nothing that speaks this protocol, within the patience.
+    /// [`LinkError`]: no stream, another version, or nothing that speaks this protocol, within the longest silence.
     /// # Cancel safety
     /// Dropping the future ends the link.
     pub async fn connect<R, W>(
@@ -131,7 +131,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`ConnectError`]: the place cannot be reached, or what is reached does not speak this protocol, within the
-    /// bounds of the transport and the patience.
+    /// bounds of the transport and the longest silence.
     /// # Cancel safety
     /// Dropping the future ends the link.
     pub async fn over(transport: Arc<dyn Transport>, timing: Timing) -> Result<Self, ConnectError> {
@@ -187,7 +187,9 @@ impl Remote {
             } = connection;
             let _ = opened.send(Ok(said));
             let link = Arc::clone(&shared.link);
-            let why = link.carry(reader, writer, line, &mut Ears(Arc::clone(&shared))).await;
+            let why = link
+                .carry(reader, writer, line, &mut Incoming(Arc::clone(&shared)))
+                .await;
             shared.over(why);
             if let Some(guard) = guard {
                 guard.end().await;
@@ -207,10 +209,10 @@ impl Remote {
         let name = tokio::select! {
             biased;
             why = link.ended() => Err(why),
-            described = tokio::time::timeout(timing.patience, known) => match described {
+            described = tokio::time::timeout(timing.max_silence, known) => match described {
                 Ok(described) => Ok(described.ok().and_then(|known| Some(known.as_ref()?.name.clone()))),
                 Err(_) => {
-                    let for_ms = u64::try_from(timing.patience.as_millis()).unwrap_or(u64::MAX);
+                    let for_ms = u64::try_from(timing.max_silence.as_millis()).unwrap_or(u64::MAX);
                     Err(LinkError::Silent { what: "has not said what it is", for_ms })
                 }
             },
@@ -266,10 +268,10 @@ impl Remote {
     }
 }
 
-/// Hears what the other side says.
-struct Ears(Arc<Shared>);
+/// Handles the frames of the other side.
+struct Incoming(Arc<Shared>);
 
-impl Handler for Ears {
+impl Handler for Incoming {
     async fn take(&mut self, frame: Frame) -> Result<(), String> {
         match frame.kind {
             Kind::Beat => Ok(()),
@@ -303,7 +305,7 @@ impl Handler for Ears {
     }
 }
 
-impl Ears {
+impl Incoming {
     fn job(&self, call: u32) -> Option<Arc<Running>> {
         self.0.lock().open.get(&call)?.job.clone()
     }
@@ -450,7 +452,7 @@ impl Environment for Remote {
 
     /// Asks only where there can be something to tell: of a command that has printed or failed, or at whose end the
     /// other side has said so.
-    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+    fn tell(&self, outcome: &mut Outcome, before: &LimitCounts) {
         let Some((true, look, held_back)) = self.known(|known| (known.tells, known.look, known.held_back)) else {
             return;
         };
@@ -469,8 +471,8 @@ impl Environment for Remote {
         }
     }
 
-    fn strikes(&self) -> Strikes {
-        Strikes::marked(self.known(|known| known.look).unwrap_or_default())
+    fn limit_counts(&self) -> LimitCounts {
+        LimitCounts::marked(self.known(|known| known.look).unwrap_or_default())
     }
 
     fn held_back(&self) -> Vec<HeldBack> {

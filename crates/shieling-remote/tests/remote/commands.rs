@@ -192,8 +192,8 @@ async fn a_start_that_nobody_waits_for_leaves_nothing() {
         let command = marked(command("exec sleep 1000", Path::new(HERE)), &marker);
         let mut starting = remote.spawn(approved(command), Streams::Output);
         for _ in 0..=polls / 10 {
-            let patience = Duration::from_micros(polls * 100);
-            if let Ok(started) = tokio::time::timeout(patience, &mut starting).await {
+            let max_silence = Duration::from_micros(polls * 100);
+            if let Ok(started) = tokio::time::timeout(max_silence, &mut starting).await {
                 drop(started);
                 break;
             }

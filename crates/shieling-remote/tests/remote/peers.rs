@@ -26,13 +26,13 @@ const CREDIT: u8 = 0x30;
 /// Patience for peers that say nothing.
 const SHORT: Timing = Timing {
     beat: Duration::from_millis(100),
-    patience: Duration::from_millis(500),
+    max_silence: Duration::from_millis(500),
 };
 
 /// Patience in which a busy machine still lets both sides give signs of life.
 const LIVELY: Timing = Timing {
     beat: Duration::from_millis(100),
-    patience: Duration::from_secs(3),
+    max_silence: Duration::from_secs(3),
 };
 
 /// One frame, as its bytes.
@@ -152,7 +152,7 @@ fn a_link_on_which_nothing_happens_stays_by_its_signs_of_life() {
     let (near, _far) = served(memory(), LIVELY);
     runtime.block_on(async {
         let remote = connect(near, LIVELY).await.expect("a link");
-        tokio::time::sleep(LIVELY.patience * 3 / 2).await;
+        tokio::time::sleep(LIVELY.max_silence * 3 / 2).await;
         assert_eq!(remote.end(), None);
     });
 }

@@ -65,8 +65,8 @@ impl Place {
             leads: Vec::new(),
             toolchains: Vec::new(),
             beside: Vec::new(),
-            patience: Duration::from_secs(10),
-            has_bell: true,
+            first_budget: Duration::from_secs(10),
+            has_notifier: true,
         }
     }
 
@@ -81,7 +81,7 @@ impl Place {
         // What was there is older than a tick of the clock that stamps files.
         std::thread::sleep(Duration::from_millis(20));
         let mut plan = self.plan();
-        plan.patience = Duration::ZERO;
+        plan.first_budget = Duration::ZERO;
         Watch::start(plan).expect("it is watched")
     }
 }

@@ -124,7 +124,7 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A look at what the limits of an environment have done, to compare a later one with.
 #[derive(Debug, Clone, Default)]
-pub struct Strikes {
+pub struct LimitCounts {
     of: Option<Arc<Counts>>,
     struck: Struck,
     mark: u64,
@@ -132,7 +132,7 @@ pub struct Strikes {
     network: Option<crate::network::Look>,
 }
 
-impl Strikes {
+impl LimitCounts {
     /// A look that is kept elsewhere, under this number.
     #[must_use]
     pub fn marked(mark: u64) -> Self {
@@ -151,7 +151,7 @@ impl Strikes {
     /// Whether nothing has happened between the two.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let counts = |strikes: &Self| strikes.of.as_ref().map(Arc::as_ptr);
+        let counts = |limit_counts: &Self| limit_counts.of.as_ref().map(Arc::as_ptr);
         #[cfg(feature = "gateway")]
         if self.network != other.network {
             return false;
@@ -332,26 +332,26 @@ pub trait Environment: Send + Sync {
     }
 
     /// Whether there can be anything to tell of a command besides its own end: what [`Self::tell`],
-    /// [`Self::held_back`] and [`Self::strikes`] are for. Where there cannot, they are not asked over a link.
+    /// [`Self::held_back`] and [`Self::limit_counts`] are for. Where there cannot, they are not asked over a link.
     fn tells(&self) -> bool {
         true
     }
 
     /// Tells in an outcome what was held back since this was last asked, what explains its errors, and which
     /// limits were reached since the look `before` it began. May block for a moment.
-    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+    fn tell(&self, outcome: &mut Outcome, before: &LimitCounts) {
         outcome.add_held_back(self.held_back());
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);
     }
 
     /// A look at what its limits have done until now.
-    fn strikes(&self) -> Strikes {
-        Strikes::default()
+    fn limit_counts(&self) -> LimitCounts {
+        LimitCounts::default()
     }
 
     /// The limits that were reached since that look, told with the command that has this outcome.
-    fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
+    fn limits_hit(&self, outcome: &Outcome, before: &LimitCounts) -> Vec<LimitHit> {
         let _ = (outcome, before);
         Vec::new()
     }

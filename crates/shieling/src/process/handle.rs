@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
-use super::ender::AtEnd;
 use super::event::{Control, Ended, Event, LostError, MainEnd, Usage};
+use super::stop_handle::AtEnd;
 use super::{pipes, streams};
 
 /// What the kernel may take to end a tree, beyond the grace, before it is called lost.
@@ -327,7 +327,7 @@ impl Job {
 
 impl Control for Job {
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
-        let is_to_end = self.at_end.as_ref().is_some_and(|at_end| at_end.ender.poll(cx));
+        let is_to_end = self.at_end.as_ref().is_some_and(|at_end| at_end.stop_handle.poll(cx));
         if is_to_end && !std::mem::replace(&mut self.is_ended, true) {
             self.control.stop(ENDED_GRACE);
         }

@@ -29,7 +29,7 @@ use super::shell::{self, Shell};
 use super::{pipes, socket, sys, zygote};
 
 /// How long it may take to build a jail before it is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long its last process may take to go once it was told to.
 const CLOSING: Duration = Duration::from_secs(5);
 
@@ -312,7 +312,7 @@ impl Jail {
                 }
             }
         };
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(Some((Ok(missed), sockets))) => Ok((missed.paths, sockets)),
             Ok(Some((Err(refusal), _))) => Err(JailError::Refused(refusal)),
             Ok(None) | Err(_) => Err(JailError::Silent),
@@ -369,10 +369,10 @@ impl Jail {
         std::future::pending().await
     }
 
-    /// As [`Self::close`], where nothing can be awaited. Waits at most `patience`; a jail ends within milliseconds.
-    pub(crate) fn close_blocking(&self, patience: Duration) -> bool {
+    /// As [`Self::close`], where nothing can be awaited. Waits at most `budget`; a jail ends within milliseconds.
+    pub(crate) fn close_blocking(&self, budget: Duration) -> bool {
         self.let_go();
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + budget;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = rustix::event::Timespec::try_from(left).unwrap_or_default();
@@ -424,7 +424,7 @@ impl Ordered {
         let control = sys::watch(control).map_err(failed("watching its control socket"))?;
         let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
         let mut sockets = Vec::new();
-        let answer = tokio::time::timeout(PATIENCE, hear_answer(&control, &mut sockets)).await;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, hear_answer(&control, &mut sockets)).await;
         match answer {
             Ok(Some((Answer::Ready(ready), given))) => {
                 if sockets.len() != expected {

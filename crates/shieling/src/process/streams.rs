@@ -46,7 +46,7 @@ pub(super) struct Carried {
     /// The last event, which waits for the output that was written before it.
     last: Option<Event>,
     /// Set once the process was stopped and has ended: how long its output is waited for.
-    patience: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
     stopped: bool,
     over: bool,
 }
@@ -59,7 +59,7 @@ impl Carried {
             progress: Vec::new(),
             main: None,
             last: None,
-            patience: None,
+            timer: None,
             stopped: false,
             over: false,
         }
@@ -84,8 +84,8 @@ impl Carried {
             }
         }
         if self.stopped {
-            let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(DRAIN)));
-            return patience.as_mut().poll(cx);
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(DRAIN)));
+            return timer.as_mut().poll(cx);
         }
         Poll::Pending
     }

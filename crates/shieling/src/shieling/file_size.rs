@@ -1,7 +1,7 @@
 //! A limit on the size of files in an outcome. The façade knows the limit of a command; that it was met shows in the
 //! signal of the program, or in its words.
 
-use crate::environment::{Environment, Strikes};
+use crate::environment::{Environment, LimitCounts};
 use crate::outcome::{LimitHit, LimitedResource, Outcome, end_of};
 use crate::units::ByteCount;
 
@@ -15,7 +15,12 @@ const DIED: &str = "File size limit exceeded";
 const SAID: [&str; 2] = ["File too large", "EFBIG"];
 
 /// Has the environment add what it can tell to an outcome, and adds that the limit on file sizes was met.
-pub(super) fn tell(environment: &dyn Environment, outcome: &mut Outcome, before: &Strikes, largest: Option<ByteCount>) {
+pub(super) fn tell(
+    environment: &dyn Environment,
+    outcome: &mut Outcome,
+    before: &LimitCounts,
+    largest: Option<ByteCount>,
+) {
     environment.tell(outcome, before);
     if let Some(bound) = largest
         && was_met(outcome)

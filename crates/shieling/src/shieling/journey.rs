@@ -19,7 +19,7 @@ use super::authorize::{Unauthorized, announce};
 use super::entry::{Entry, blank};
 use super::{Shieling, file_size, lookup, recorded, refusal, unjudged};
 use crate::approval::Approved;
-use crate::environment::{Environment, Strikes};
+use crate::environment::{Environment, LimitCounts};
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{self, Decision, Facts, Policy};
@@ -56,7 +56,7 @@ pub(super) struct Running {
     environment: Arc<dyn Environment>,
     entry: Entry,
     pub(super) recorder: Option<Recorder>,
-    before: Strikes,
+    before: LimitCounts,
     file_size: Option<ByteCount>,
 }
 
@@ -135,7 +135,7 @@ impl Shieling {
         let approved = approved.inspect_err(|refused| recorded::refused(recorder.as_ref(), refused))?;
         recorded::approved(recorder.as_ref(), approved.basis());
 
-        let before = self.environment.strikes();
+        let before = self.environment.limit_counts();
         let failure = |entry: &mut Entry, status, error: &(dyn Error + 'static)| failed(entry, blank(status), error);
         let starting = start(approved).map_err(|error| failure(&mut entry, Status::Failed, &error))?;
         entry.starting();

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::place::text;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(60);
 
 /// A gate at which whatever is called `slow…` waits until it is opened.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Gate {
             let state = gate.state.lock().expect("nobody panics with it");
             let reached = gate
                 .moved
-                .wait_timeout_while(state, PATIENCE, |state| state.waiting < number);
+                .wait_timeout_while(state, LONG, |state| state.waiting < number);
             let (state, timeout) = reached.expect("nobody panics with it");
             assert!(!timeout.timed_out(), "only {} came to the gate", state.waiting);
             state.most
@@ -164,7 +164,7 @@ fn gated(workspace: &Workspace) -> (Arc<Shieling>, Arc<Gate>, Opens) {
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, what)
+    tokio::time::timeout(LONG, what)
         .await
         .expect("nothing keeps it waiting")
 }
@@ -291,7 +291,7 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
     let shieling = crate::place::In::Local
         .builder(&workspace, policy)
         .approver(approver.clone())
-        .answer_timeout(PATIENCE * 2)
+        .answer_timeout(LONG * 2)
         .build()
         .expect("it serves no other policy");
     let shieling = Arc::new(shieling);

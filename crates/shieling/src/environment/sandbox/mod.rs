@@ -56,8 +56,8 @@ use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
 use super::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
-    Review, Shell, Strikes, WritablePaths,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, LimitCounts,
+    Network, Review, Shell, WritablePaths,
 };
 use crate::approval::Approved;
 use crate::enforcement::{ONE_EACH, UNSTAGED};
@@ -321,7 +321,7 @@ impl Sandbox {
             let its = Arc::downgrade(&jail);
             if let Some(watched) = &mut *watch(&latest) {
                 let is_idle = move || its.upgrade().is_none_or(|jail| jail.is_idle());
-                watched.look_beside(&latest, &self.runs, (jail.monitor(), has_begun), is_idle)?;
+                watched.start_judge_thread(&latest, &self.runs, (jail.monitor(), has_begun), is_idle)?;
             }
             Arc::clone(&latest)
         };
@@ -638,12 +638,12 @@ impl Running {
     /// What is done once a command is over, which runs until then.
     fn sweeper(&self, runs: Runs) -> AtEnd {
         let guard = Arc::clone(&self.guard);
-        let ender = runs.ender();
+        let stop_handle = runs.stop_handle();
         let at_end = AtEnd::new(move || {
             sweep(&guard);
             drop(runs);
         });
-        at_end.with_ender(ender)
+        at_end.with_stop_handle(stop_handle)
     }
 
     /// Takes what changed since the last look for the user's, if nothing runs: a command that has not begun does not count,
@@ -902,7 +902,7 @@ impl Environment for Sandbox {
         hints
     }
 
-    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+    fn tell(&self, outcome: &mut Outcome, before: &LimitCounts) {
         outcome.add_held_back(self.guarded_names());
         apart(|| {
             let watching = self.watching();
@@ -969,19 +969,19 @@ impl Environment for Sandbox {
         decided.map(|changes| changes.map_err(|error| not_committed(&error)))
     }
 
-    fn strikes(&self) -> Strikes {
+    fn limit_counts(&self) -> LimitCounts {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Strikes {
+        LimitCounts {
             struck: counts.as_ref().map(|counts| counts.now()).unwrap_or_default(),
             of: counts,
             #[cfg(feature = "gateway")]
             network: self.outside.look(),
-            ..Strikes::default()
+            ..LimitCounts::default()
         }
     }
 
-    fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
-        struck::hits(outcome, before, &self.strikes())
+    fn limits_hit(&self, outcome: &Outcome, before: &LimitCounts) -> Vec<LimitHit> {
+        struck::hits(outcome, before, &self.limit_counts())
     }
 
     fn kept_below(&self, path: &Path) -> Vec<PathBuf> {

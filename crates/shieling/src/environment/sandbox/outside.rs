@@ -10,7 +10,7 @@ use shieling_jail::plan::Isolation;
 
 #[cfg(feature = "gateway")]
 use super::{EnforceError, Network};
-use super::{SandboxError, Strikes};
+use super::{LimitCounts, SandboxError};
 #[cfg(feature = "gateway")]
 use crate::network::{self, Look, NetworkAccess};
 use crate::outcome::Outcome;
@@ -138,7 +138,7 @@ impl Outside {
     }
 
     /// Tells in an outcome what happened since a look.
-    pub(super) fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+    pub(super) fn tell(&self, outcome: &mut Outcome, before: &LimitCounts) {
         let Some(outlet) = self.latest() else { return };
         let mut summary = network::summary(&outlet.report(before.network.as_ref()));
         summary.always = outlet.take_always();
@@ -202,7 +202,7 @@ impl Outside {
         inner
     }
 
-    pub(super) fn tell(&self, _: &mut Outcome, _: &Strikes) {}
+    pub(super) fn tell(&self, _: &mut Outcome, _: &LimitCounts) {}
 
     #[expect(clippy::unused_async, reason = "as with the feature")]
     pub(super) async fn close(&self) {}

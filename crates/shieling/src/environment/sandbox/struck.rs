@@ -1,6 +1,6 @@
 //! Which limits were reached between two looks, as facts for an outcome. Names the option that allows more.
 
-use crate::environment::Strikes;
+use crate::environment::LimitCounts;
 use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, LimitedResource, Outcome, end_of};
 
 /// What programs say where a process or thread was refused them, in lower case; `fork` alone may be a word.
@@ -16,7 +16,7 @@ const REFUSED: [&str; 8] = [
 ];
 
 /// The limits that were reached between `before` and `now`, told with a command that has this outcome.
-pub(super) fn hits(outcome: &Outcome, before: &Strikes, now: &Strikes) -> Vec<LimitHit> {
+pub(super) fn hits(outcome: &Outcome, before: &LimitCounts, now: &LimitCounts) -> Vec<LimitHit> {
     let Some(counts) = &now.of else {
         return Vec::new();
     };

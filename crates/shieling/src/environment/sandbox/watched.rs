@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! prepare ─► first look ─► before each command: what the user changed is accepted ─► command ─► settle: judged, put back, told
-//!                                                                                     └─ beside it: judged where the bell rang
+//!                                                                                     └─ meanwhile: reported paths are judged (judge thread)
 //! ```
 //!
 //! What changed while a command or something it left runs is the sandbox's: nobody can tell who changed a file. What changed
 //! while nothing of it ran is the user's. The looking and judging is `shieling-watch`'s; only how that goes with the life of a
 //! jail is said here.
 
-mod beside;
+mod judge_thread;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,17 +19,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use shieling_jail::plan;
-use shieling_settle::{Beginning, Entry, Keeper, Log};
+use shieling_settle::{Beginning, Entry, Log, Quarantine};
 use shieling_watch::{Plan, Taken, Watch, When};
 
 use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
-use crate::process::{Ender, Settler};
-use beside::{Beside, Next};
+use crate::process::{Settler, StopHandle};
+use judge_thread::{JudgeThread, Next};
 
 /// How long the start of a sandbox looks by itself. In that time it sees what commands come to first, and all of a small
 /// workspace.
-const PATIENCE: Duration = Duration::from_micros(700);
+const FIRST_BUDGET: Duration = Duration::from_micros(700);
 
 /// How much is told at once.
 const TOLD: usize = 200;
@@ -62,14 +62,14 @@ const HALF_WRITTEN: Duration = Duration::from_millis(25);
 pub(super) struct Watched {
     workspace: PathBuf,
     trees: Vec<(PathBuf, Watch)>,
-    store: Keeper,
+    store: Quarantine,
     /// What is told to the process that goes on if this one is killed, and the way to tell it that all is settled.
     log: Option<Log>,
     settler: Option<Settler>,
     is_once: bool,
     /// Whether something that a command left may have run since.
     has_left: bool,
-    /// Whether nothing ran when it was last judged beside commands.
+    /// Whether nothing ran at the last judgement of the judge thread.
     has_passed: bool,
     /// How many commands have begun whose end was not told.
     open: usize,
@@ -77,11 +77,11 @@ pub(super) struct Watched {
     has_unnamed: bool,
     /// Whether nothing can have changed since the last look.
     is_settled: bool,
-    /// Judges while commands run.
-    beside: Option<Beside>,
+    /// The thread that judges while commands run.
+    judge_thread: Option<JudgeThread>,
     /// The first set in which something was kept and that was not told.
     id: Option<String>,
-    /// What runs, once it is judged beside it.
+    /// The running commands, once the judge thread has started.
     runs: Option<Arc<AllRuns>>,
     /// What was made again after it was taken back, by its path.
     again: BTreeMap<PathBuf, Again>,
@@ -103,14 +103,14 @@ struct Again {
 
 /// The commands that run, by a number each, with the way to end them.
 #[derive(Debug, Default)]
-pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, Ender>)>);
+pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, StopHandle>)>);
 
 /// Counts a command as running for as long as it is there.
 #[derive(Debug)]
 pub(super) struct Runs {
     all: Arc<AllRuns>,
     number: u64,
-    ender: Ender,
+    stop_handle: StopHandle,
 }
 
 impl AllRuns {
@@ -127,36 +127,36 @@ impl AllRuns {
     fn end(&self, numbers: &BTreeSet<u64>) {
         let all = self.lock();
         for number in numbers {
-            if let Some(ender) = all.1.get(number) {
-                ender.end();
+            if let Some(stop_handle) = all.1.get(number) {
+                stop_handle.end();
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Ender>)> {
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, StopHandle>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Runs {
     pub(super) fn one_of(all: &Arc<AllRuns>) -> Self {
-        let ender = Ender::default();
+        let stop_handle = StopHandle::default();
         let number = {
             let mut all = all.lock();
             let number = all.0;
             all.0 += 1;
-            all.1.insert(number, ender.clone());
+            all.1.insert(number, stop_handle.clone());
             number
         };
         Self {
             all: Arc::clone(all),
             number,
-            ender,
+            stop_handle,
         }
     }
 
-    pub(super) fn ender(&self) -> Ender {
-        self.ender.clone()
+    pub(super) fn stop_handle(&self) -> StopHandle {
+        self.stop_handle.clone()
     }
 }
 
@@ -201,8 +201,8 @@ impl Watched {
                 },
                 toolchains: toolchains.clone(),
                 beside: all.iter().filter(|other| **other != root).cloned().collect(),
-                patience: PATIENCE,
-                has_bell: true,
+                first_budget: FIRST_BUDGET,
+                has_notifier: true,
                 root: root.clone(),
             };
             let watch = Watch::start(plan).map_err(|error| ViewError::NotHeld {
@@ -214,7 +214,7 @@ impl Watched {
         Ok(Some(Self {
             workspace: restrictions.workspace.clone(),
             trees,
-            store: Keeper::new(directory),
+            store: Quarantine::new(directory),
             log: None,
             settler: None,
             is_once: restrictions.once,
@@ -223,7 +223,7 @@ impl Watched {
             open: 0,
             has_unnamed: false,
             is_settled: false,
-            beside: None,
+            judge_thread: None,
             id: None,
             runs: None,
             again: BTreeMap::new(),
@@ -246,21 +246,21 @@ impl Watched {
     ///
     /// # Errors
     /// If there are no more threads or descriptors.
-    pub(super) fn look_beside(
+    pub(super) fn start_judge_thread(
         &mut self,
         shared: &Arc<Mutex<Option<Self>>>,
         runs: &Arc<AllRuns>,
         (monitor, has_begun): (i32, bool),
         is_idle: impl Fn() -> bool + Send + 'static,
     ) -> Result<(), ViewError> {
-        let bells = self.trees.iter().filter_map(|(_, watch)| watch.bell()).collect();
+        let notifiers = self.trees.iter().filter_map(|(_, watch)| watch.notifier()).collect();
         self.runs = Some(Arc::clone(runs));
         let (shared, runs) = (Arc::downgrade(shared), Arc::clone(runs));
         let tells = Weak::clone(&shared);
         let judge = move || {
             let shared = shared.upgrade()?;
             let mut watched = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(watched.as_mut()?.judge_beside(runs.count(), &is_idle))
+            Some(watched.as_mut()?.judge_reported(runs.count(), &is_idle))
         };
         let not_held = |source: io::Error| ViewError::NotHeld {
             path: self.workspace.clone(),
@@ -290,8 +290,8 @@ impl Watched {
             }
             started.ok()
         };
-        let beside = Beside::start(bells, first, Next::Within(LEFT), judge).map_err(not_held)?;
-        self.beside = Some(beside);
+        let judge_thread = JudgeThread::start(notifiers, first, Next::Within(LEFT), judge).map_err(not_held)?;
+        self.judge_thread = Some(judge_thread);
         (self.settler, self.log) = (Some(settler), Some(log));
         (self.open, self.has_unnamed) = (usize::from(has_begun), has_begun);
         self.is_settled = !has_begun;
@@ -299,9 +299,9 @@ impl Watched {
         Ok(())
     }
 
-    /// Judges where the bell rang.
-    fn judge_beside(&mut self, running: usize, is_idle: impl Fn() -> bool) -> Next {
-        // The last command ended between the ring and now: what changed since is the user's.
+    /// Judges the reported paths, on the judge thread.
+    fn judge_reported(&mut self, running: usize, is_idle: impl Fn() -> bool) -> Next {
+        // The last command ended between the event and now: later changes are the user's.
         if self.is_settled {
             return Next::Within(LEFT);
         }
@@ -320,7 +320,7 @@ impl Watched {
         }
         self.has_passed = running == 0;
         match running {
-            _ if self.trees.iter().any(|(_, watch)| watch.bell().is_none()) => Next::Within(UNTOLD),
+            _ if self.trees.iter().any(|(_, watch)| watch.notifier().is_none()) => Next::Within(UNTOLD),
             _ if self.trees.iter().any(|(_, watch)| watch.is_waiting()) => Next::Within(HALF_WRITTEN),
             // Also while commands run: a start can fail, and a process end, without a word.
             _ => Next::Within(LEFT),
@@ -342,8 +342,8 @@ impl Watched {
     fn settled(&mut self, is_settled: bool) {
         self.is_settled = is_settled;
         self.tell(&[Entry::Settled(is_settled)]);
-        if let Some(beside) = &self.beside {
-            beside.arm(!is_settled);
+        if let Some(judge_thread) = &self.judge_thread {
+            judge_thread.arm(!is_settled);
         }
     }
 
@@ -472,7 +472,7 @@ impl Watched {
     pub(super) fn retire(&mut self) {
         self.settle_unless_settled(0);
         self.settler = None;
-        self.beside = None;
+        self.judge_thread = None;
         self.trees.clear();
     }
 

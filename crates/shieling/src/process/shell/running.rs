@@ -46,7 +46,7 @@ pub(super) struct Running {
     /// Whether what it was starting when it was told to leave is being ended, or there is no such thing.
     swept: bool,
     /// When the shell itself is ended for not leaving it.
-    patience: Option<Pin<Box<Sleep>>>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Running {
@@ -63,7 +63,7 @@ impl Running {
             again: 0,
             before: 0,
             swept: true,
-            patience: None,
+            timer: None,
         }
     }
 
@@ -77,7 +77,7 @@ impl Running {
                 ..part
             });
             if self.ended.is_some() && self.until.is_none() {
-                self.patience = Some(Box::pin(sleep(LEAVING * 2_u32.pow(self.again.into()))));
+                self.timer = Some(Box::pin(sleep(LEAVING * 2_u32.pow(self.again.into()))));
             }
         }
         if self.until.is_none() {
@@ -92,7 +92,7 @@ impl Running {
                 _ => return,
             };
             self.until = Some(since_boot());
-            self.patience = None;
+            self.timer = None;
             self.pending.push_back(Event::MainEnded(end, Usage::default()));
         }
         if let Some(ended) = self.ended.filter(|_| !self.swept && !channel.has_ended()) {
@@ -139,8 +139,8 @@ impl Control for Running {
             if !self.pending.is_empty() {
                 continue;
             }
-            let patience = self.patience.as_mut();
-            if patience.is_none_or(|patience| patience.as_mut().poll(cx).is_pending()) {
+            let timer = self.timer.as_mut();
+            if timer.is_none_or(|timer| timer.as_mut().poll(cx).is_pending()) {
                 return Poll::Pending;
             }
             if let Some(ended) = self.ended.filter(|_| self.again < AGAIN) {
@@ -148,12 +148,12 @@ impl Control for Running {
                 self.before = ended.ended;
                 self.ended = None;
                 self.order = Some(channel.end_part(true, (self.since, u64::MAX), Duration::ZERO));
-                self.patience = Some(Box::pin(sleep(ENDING)));
+                self.timer = Some(Box::pin(sleep(ENDING)));
                 continue;
             }
             // It does not leave what it was told to leave: it goes, and says so by that.
             channel.kill();
-            self.patience = None;
+            self.timer = None;
         }
     }
 
@@ -171,7 +171,7 @@ impl Control for Running {
         drop(channel);
         if running {
             self.swept = false;
-            self.patience = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
+            self.timer = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
         }
     }
 }

@@ -264,7 +264,7 @@ impl Started {
         })
     }
 
-    async fn receive(&self, stream: Stream, patience: Duration) -> Received {
+    async fn receive(&self, stream: Stream, budget: Duration) -> Received {
         let next = async {
             loop {
                 // Known before the look: what is written before the end is then in the pipe.
@@ -282,7 +282,7 @@ impl Started {
                 }
             }
         };
-        timeout(patience, next).await.unwrap_or(Received::TimedOut)
+        timeout(budget, next).await.unwrap_or(Received::TimedOut)
     }
 
     /// Until nothing of it can write any more.

@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 
 /// Asks whoever drives a process to end it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ender(Arc<State>);
+pub(crate) struct StopHandle(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -15,7 +15,7 @@ struct State {
     waker: Mutex<Option<Waker>>,
 }
 
-impl Ender {
+impl StopHandle {
     /// Asks for its end.
     pub(crate) fn end(&self) {
         self.0.is_asked.store(true, Ordering::Release);
@@ -42,7 +42,7 @@ impl Ender {
 /// Something short that is done once a command is over, and the way to end it before.
 pub struct AtEnd {
     act: Box<dyn FnOnce() + Send>,
-    pub(super) ender: Ender,
+    pub(super) stop_handle: StopHandle,
 }
 
 impl AtEnd {
@@ -50,13 +50,13 @@ impl AtEnd {
     pub fn new(act: impl FnOnce() + Send + 'static) -> Self {
         Self {
             act: Box::new(act),
-            ender: Ender::default(),
+            stop_handle: StopHandle::default(),
         }
     }
 
     /// With a way to end it.
-    pub(crate) fn with_ender(self, ender: Ender) -> Self {
-        Self { ender, ..self }
+    pub(crate) fn with_stop_handle(self, stop_handle: StopHandle) -> Self {
+        Self { stop_handle, ..self }
     }
 
     /// Does it now.

@@ -1,5 +1,5 @@
-//! A bell that rings when something changed: inotify. It says where, so that a look while commands run need not go
-//! through everything; the look before an outcome trusts nothing but its silence.
+//! Reports which paths changed, through inotify, so that a scan while commands run need not read everything. The scan
+//! before an outcome relies on it only for the fact that nothing changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-/// What it rings for. Removals change nothing that is judged, and a directory that is removed and made again was made.
+/// The events that are reported. Removals change nothing that is judged, and recreating a directory is a creation.
 const FLAGS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::MOVED_FROM)
@@ -22,40 +22,40 @@ const FLAGS: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::EXCL_UNLINK);
 
-/// How many places are remembered between two looks. If there are more, all is looked at.
+/// The most paths that are collected between two scans. With more, the next scan is a full one.
 const PLACES: usize = 4_096;
 
-/// How many events are told at once.
+/// The most events that are read at once.
 const EVENTS: usize = 32_768;
 
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     descriptor: OwnedFd,
-    /// Whether some directory is not watched: then it always rings.
+    /// Whether some directory is not watched. Then every scan is a full one.
     has_gaps: AtomicBool,
-    /// Where each watched directory was when it was last listed, by the kernel's number of the watch.
+    /// The path of each watched directory when it was last listed, by its inotify watch descriptor.
     watched: Mutex<HashMap<i32, PathBuf>>,
 }
 
-/// Where it rang.
+/// The paths that were reported since the last scan.
 #[derive(Debug, Default)]
-pub(crate) struct Rung {
-    /// What may have changed, as it was called when the kernel noted it.
+pub(crate) struct Notified {
+    /// Paths that may have changed, under their names at the time of the event.
     pub(crate) places: BTreeSet<PathBuf>,
-    /// Directories that may be new where they are.
+    /// Directories that may be new at their path.
     pub(crate) directories: BTreeSet<PathBuf>,
     /// Whether some of them may have been moved.
     pub(crate) has_moves: bool,
-    /// Whether it is not known where, or in too many places.
+    /// Whether the paths are unknown or too many.
     pub(crate) everywhere: bool,
 }
 
-impl Rung {
+impl Notified {
     pub(crate) fn is_empty(&self) -> bool {
         !self.everywhere && self.places.is_empty() && self.directories.is_empty()
     }
 
-    /// Remembers that it rang, and not where.
+    /// Forgets the paths: everything may have changed.
     pub(crate) fn spread(&mut self) {
         *self = Self {
             everywhere: true,
@@ -76,7 +76,7 @@ impl Rung {
             Some(name) => {
                 self.places.insert(directory.join(name));
             }
-            // The directory itself: its mode, say, by which it is open now.
+            // The directory itself, such as a new mode that makes it readable.
             None => {
                 self.directories.insert(directory.to_path_buf());
             }
@@ -87,8 +87,8 @@ impl Rung {
     }
 }
 
-impl Bell {
-    /// A bell over no directory yet; `None` where the kernel gives none.
+impl Notifier {
+    /// Creates a notifier that watches nothing yet; `None` if the kernel refuses one.
     pub(crate) fn new() -> Option<Self> {
         let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         Some(Self {
@@ -98,32 +98,32 @@ impl Bell {
         })
     }
 
-    /// Has it ring for a directory, which is open and at this path, also if that is moved.
+    /// Watches an open directory at this path. The watch stays with the directory when it is moved.
     pub(crate) fn add(&self, directory: &OwnedFd, path: &Path) {
         if self.has_gaps() {
             return;
         }
         let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        // What it rings for at once is read after its place is known.
+        // The lock is taken first: an event is not read before its path is known.
         let mut watched = self.watched();
         match inotify::add_watch(&self.descriptor, name, FLAGS) {
             Ok(number) => {
                 watched.insert(number, path.to_path_buf());
             }
-            // Mostly the user's bound of watched directories.
+            // Usually the limit on watches per user.
             Err(_) => self.has_gaps.store(true, Ordering::Relaxed),
         }
     }
 
-    /// Whether it cannot tell of everything.
+    /// Whether some directories are not watched.
     pub(crate) fn has_gaps(&self) -> bool {
         self.has_gaps.load(Ordering::Relaxed)
     }
 
-    /// Adds where it rang since this was last asked. What comes faster than it can be told is told the next time.
-    pub(crate) fn listen(&self, rung: &mut Rung) {
+    /// Adds the paths reported since the last call. Events beyond the bound are left for the next call.
+    pub(crate) fn listen(&self, notified: &mut Notified) {
         if self.has_gaps() {
-            rung.spread();
+            notified.spread();
         }
         let mut watched = self.watched();
         let mut buffer = [MaybeUninit::<u8>::uninit(); 64 * 1024];
@@ -135,12 +135,12 @@ impl Bell {
                     if flags.contains(ReadFlags::IGNORED) {
                         watched.remove(&event.wd());
                     } else if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-                        rung.spread();
+                        notified.spread();
                     } else if let Some(directory) = watched.get(&event.wd()) {
                         let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-                        rung.add(directory, name, flags);
+                        notified.add(directory, name, flags);
                     } else {
-                        rung.spread();
+                        notified.spread();
                     }
                 }
                 Err(Errno::INTR) => {}
@@ -148,7 +148,7 @@ impl Bell {
                 // It tells nothing any more.
                 Err(_) => {
                     self.has_gaps.store(true, Ordering::Relaxed);
-                    return rung.spread();
+                    return notified.spread();
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Bell {
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Notifier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }

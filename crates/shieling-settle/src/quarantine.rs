@@ -13,7 +13,7 @@ const FILES: usize = 10_000;
 
 /// Where it is kept.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Quarantine {
     directory: PathBuf,
     command: String,
     hasher: RandomState,
@@ -33,7 +33,7 @@ pub struct Kept {
     pub set: Option<String>,
 }
 
-impl Keeper {
+impl Quarantine {
     /// Keeps in a store, which is made with the first set.
     pub fn new(directory: PathBuf) -> Self {
         Self {

@@ -1,10 +1,9 @@
-//! The thread that has changes judged while commands run: it waits until something changes, and then until changes stand
-//! still for a moment.
+//! The thread that judges changes while commands run. It waits for an event, then until events pause for a moment.
 //!
 //! ```text
-//! idle ◄────────► armed: waits at the bells ─► rung: until it is STILL, LONGEST at most ─► judges ─► rests ─┐
-//!   a command begins, all is settled   ▲                                                                    │
-//!                                      └────────────────────────────────────────────────────────────────────┘
+//! idle ◄────► armed: waits for events ─► settling: until a pause of STILL, LONGEST at most ─► judges ─► rests ─┐
+//!   a command begins,  ▲                                                                                       │
+//!   all is settled     └───────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! It decides nothing of its own. It ends with what it belongs to.
@@ -17,23 +16,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
-/// What ends sooner than this costs nothing but a thread.
+/// A sandbox that ends sooner starts no settle process.
 const SOON: Duration = Duration::from_millis(5);
-/// How long changes stand still before they are judged: ordinary programs write a file in one go and give it its name.
+/// The pause in events before changes are judged: ordinary programs write a file and rename it without pausing.
 const STILL: Duration = Duration::from_millis(3);
-/// How long it is waited for that.
+/// The longest wait for that pause.
 const LONGEST: Duration = Duration::from_millis(7);
-/// Between two looks at how much has changed.
+/// The interval at which the event queue is measured.
 const STEP: Duration = Duration::from_millis(1);
-/// The part of a processor that it may have, so that a flood of changes does not starve commands: a tenth; it rests for what
-/// it had beyond that and this much.
+/// Its share of a processor, as a divisor, so that a flood of changes does not starve commands. What it uses beyond this
+/// share and `BURST` is followed by a rest.
 const SHARE: u32 = 10;
 const BURST: Duration = Duration::from_millis(50);
-/// It rests no longer than this.
+/// The longest rest.
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// What becomes readable when something changed.
-pub(super) type Bell = Arc<dyn AsFd + Send + Sync>;
+/// A descriptor that becomes readable when something changed.
+pub(super) type Notifier = Arc<dyn AsFd + Send + Sync>;
 
 /// What is to be waited for once all was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub(super) enum Next {
 
 /// The thread. Dropping this ends it.
 #[derive(Debug)]
-pub(super) struct Beside(Arc<Shared>);
+pub(super) struct JudgeThread(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -55,12 +54,12 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-impl Beside {
+impl JudgeThread {
     /// Starts it. `first` is done first, unless this is dropped within 5 ms, and what that gives is dropped at its end.
     /// `next` is waited for at first. `judge` judges, and says what is to be waited for then; `None` if there is nothing any
     /// more to be judged.
     pub(super) fn start<T>(
-        bells: Vec<Bell>,
+        notifiers: Vec<Notifier>,
         first: impl FnOnce() -> T + Send + 'static,
         next: Next,
         judge: impl FnMut() -> Option<Next> + Send + 'static,
@@ -76,7 +75,7 @@ impl Beside {
                 return;
             }
             let until_the_end = first();
-            its.run(&bells, next, judge);
+            its.run(&notifiers, next, judge);
             drop(until_the_end);
         })?;
         Ok(Self(shared))
@@ -85,15 +84,15 @@ impl Beside {
     /// Says whether something runs whose changes are to be judged. What has changed before is judged at once.
     pub(super) fn arm(&self, is_armed: bool) {
         if self.0.is_armed.swap(is_armed, Ordering::AcqRel) != is_armed {
-            self.0.ring();
+            self.0.wake();
         }
     }
 }
 
-impl Drop for Beside {
+impl Drop for JudgeThread {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Release);
-        self.0.ring();
+        self.0.wake();
     }
 }
 
@@ -132,12 +131,12 @@ fn worked() -> Duration {
 }
 
 impl Shared {
-    fn ring(&self) {
+    fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    fn run(&self, bells: &[Bell], mut next: Next, mut judge: impl FnMut() -> Option<Next>) {
-        let bells: Vec<BorrowedFd<'_>> = bells.iter().map(|bell| bell.as_fd()).collect();
+    fn run(&self, notifiers: &[Notifier], mut next: Next, mut judge: impl FnMut() -> Option<Next>) {
+        let notifiers: Vec<BorrowedFd<'_>> = notifiers.iter().map(|notifier| notifier.as_fd()).collect();
         let mut spent = Spent::new(worked());
         loop {
             if self.is_over.load(Ordering::Acquire) {
@@ -150,8 +149,8 @@ impl Shared {
             match next {
                 Next::After(time) => drop(self.wait(&[], Some(time))),
                 Next::Within(most) => {
-                    if self.wait(&bells, Some(most)) {
-                        self.until_still(&bells);
+                    if self.wait(&notifiers, Some(most)) {
+                        self.until_still(&notifiers);
                     }
                 }
             }
@@ -180,10 +179,14 @@ impl Shared {
     }
 
     /// Waits until one of these can be read, it is woken, or this time is over. Whether one can be read.
-    fn wait(&self, bells: &[BorrowedFd<'_>], most: Option<Duration>) -> bool {
+    fn wait(&self, notifiers: &[BorrowedFd<'_>], most: Option<Duration>) -> bool {
         let most = most.map(|most| Timespec::try_from(most).unwrap_or_default());
         let mut fds = vec![PollFd::new(&self.wake, PollFlags::IN)];
-        fds.extend(bells.iter().map(|bell| PollFd::from_borrowed_fd(*bell, PollFlags::IN)));
+        fds.extend(
+            notifiers
+                .iter()
+                .map(|notifier| PollFd::from_borrowed_fd(*notifier, PollFlags::IN)),
+        );
         let _ = rustix::event::poll(&mut fds, most.as_ref());
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         if fds.first().is_some_and(is_ready) {
@@ -193,10 +196,10 @@ impl Shared {
     }
 
     /// Waits until no more changes are told than a moment before.
-    fn until_still(&self, bells: &[BorrowedFd<'_>]) {
+    fn until_still(&self, notifiers: &[BorrowedFd<'_>]) {
         let told = || -> Vec<u64> {
-            let count = |bell: &BorrowedFd<'_>| rustix::io::ioctl_fionread(bell).unwrap_or_default();
-            bells.iter().map(count).collect()
+            let count = |notifier: &BorrowedFd<'_>| rustix::io::ioctl_fionread(notifier).unwrap_or_default();
+            notifiers.iter().map(count).collect()
         };
         let began = Instant::now();
         let (mut before, mut since) = (told(), began);
