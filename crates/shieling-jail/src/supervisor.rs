@@ -295,9 +295,9 @@ impl Supervisor<'_> {
                     tree.freeze();
                 }
                 let walk = self.kill_all();
-                // A walk that sees nothing although `wait` knows of a child saw no `/proc`, or not
-                // the processes of other users.
-                let stuck = walk.alive == walk.refused;
+                // A walk that sees nothing although `wait` knows of a child saw no `/proc` or not the processes of other
+                // users, or a process whose last thread has yet to end: the time is for that.
+                let stuck = walk.alive > 0 && walk.alive == walk.refused;
                 let refused = if stuck { refused + 1 } else { 0 };
                 if now >= until || refused > REFUSED_ROUNDS {
                     return self.survivors(walk.alive);

@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::sys;
 
 /// How long SIGKILL is tried before the processes that remain are called survivors.
-pub(crate) const KILL_BUDGET_MS: u64 = 1_000;
+pub(crate) const KILL_BUDGET_MS: u64 = 2_000;
 /// The time between two rounds of SIGKILL.
 pub(crate) const KILL_PAUSE_MS: u64 = 2;
 /// After so many rounds in which no living process could be signalled, more will not help.
@@ -135,7 +135,7 @@ impl Tree {
         walk
     }
 
-    /// OomCounter every process in the tree that it finds, and their groups with them.
+    /// Kills every process in the tree that it finds, and their groups with them.
     ///
     /// The kernel kills a group in one step which no fork escapes, so that a storm of forks is over
     /// with the first of its processes. A group in the tree has no member outside: groups do not

@@ -22,7 +22,7 @@ const LEAVING: Duration = Duration::from_millis(30);
 /// How often it is told again, before it is ended.
 const AGAIN: u8 = 4;
 /// How long its supervisor may take to end them, beyond the grace.
-const ENDING: Duration = Duration::from_millis(1_500);
+const ENDING: Duration = Duration::from_secs(4);
 
 /// What a command is told to end by.
 const SIGTERM: i32 = 15;
