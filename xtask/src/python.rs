@@ -278,7 +278,7 @@ fn unpacked_sdist(python: &Path, project: &Path, place: &Path) -> anyhow::Result
         std::fs::remove_dir_all(&to).context("removing the last source distribution")?;
     }
     let mut make = python_of(python);
-    make.args(["-m", "maturin", "sdist", "--quiet", "--out"])
+    make.args(["-m", "maturin", "sdist", "--out"])
         .arg(&to)
         .current_dir(project);
     done(&mut make, "making the source distribution")?;
