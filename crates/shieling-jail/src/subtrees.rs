@@ -18,6 +18,12 @@ const LEAVING_MS: u64 = 300;
 /// The kernel tells the start of a process in hundredths of a second on every architecture.
 const TICK_MS: u64 = 10;
 
+/// How many looks in a row find nothing before it is over, once something was ended: what changes its number all the time,
+/// by a copy of itself that goes on, can be missed by one.
+const QUIET: u32 = 4;
+/// After so many rounds of SIGKILL, what is there is stopped first: something makes copies of itself faster.
+const STOPPING_ROUND: u32 = 3;
+
 /// The parts that are to be ended.
 #[derive(Debug, Default)]
 pub(crate) struct Subtrees {
@@ -36,6 +42,8 @@ struct Ending {
     next: u64,
     refused: u32,
     found: u32,
+    rounds: u32,
+    quiet: u32,
     /// The shell, if it was told to leave its command, and until when it is waited for.
     leaving: Option<(Pid, Option<u64>)>,
 }
@@ -77,7 +85,12 @@ impl Subtrees {
             }
             Some(ending) if now < ending.ask_until => tree.of(Some(ending.part)).look(),
             Some(ending) => {
-                let walk = tree.of(Some(ending.part)).kill();
+                ending.rounds += 1;
+                let tree = tree.of(Some(ending.part));
+                if ending.rounds > STOPPING_ROUND {
+                    tree.freeze();
+                }
+                let walk = tree.kill();
                 ending.found = ending.found.max(walk.others);
                 walk
             }
@@ -135,6 +148,8 @@ impl Ending {
             next: now,
             refused: 0,
             found: 0,
+            rounds: 0,
+            quiet: 0,
             leaving,
         }
     }
@@ -157,12 +172,17 @@ impl Ending {
     /// How many are left for good, once that is known.
     fn left(&mut self, now: u64, walk: Walk) -> Option<u32> {
         if walk.alive == 0 {
-            let Some(again) = self.look_again(now) else {
-                return Some(0);
-            };
-            self.next = again;
+            match self.look_again(now) {
+                Some(again) => self.next = again,
+                None if self.found > 0 && self.quiet < QUIET && now < self.until => {
+                    self.quiet += 1;
+                    self.next = now + KILL_PAUSE_MS;
+                }
+                None => return Some(0),
+            }
             return None;
         }
+        self.quiet = 0;
         self.refused = if walk.alive == walk.refused {
             self.refused + 1
         } else {

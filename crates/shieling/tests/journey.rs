@@ -359,6 +359,37 @@ async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_record
 }
 
 #[tokio::test]
+async fn a_yes_that_comes_after_the_close_starts_nothing() {
+    /// Says yes once all is closed.
+    struct Late(tokio::sync::Notify, tokio::sync::Notify);
+    impl shieling::approval::Approver for Late {
+        fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::AnswerFuture<'a> {
+            Box::pin(async {
+                self.0.notify_one();
+                self.1.notified().await;
+                shieling::approval::Answer::Yes(shieling::approval::Scope::Once)
+            })
+        }
+    }
+    let workspace = Workspace::new();
+    let late = Arc::new(Late(tokio::sync::Notify::new(), tokio::sync::Notify::new()));
+    let shieling = open(&workspace)
+        .approval(Mode::Always)
+        .approver(Arc::clone(&late) as Arc<dyn shieling::approval::Approver>)
+        .build()
+        .expect("it serves no other policy");
+    let closing = async {
+        late.0.notified().await;
+        shieling.close().await;
+        late.1.notify_one();
+    };
+    let (outcome, ()) = tokio::join!(run(&shieling, &workspace, "touch made"), closing);
+    assert_eq!(outcome.status, Status::Denied, "{outcome:?}");
+    assert_eq!(outcome.denial.expect("it says why").reasons[0].rule, "closed");
+    assert!(!workspace.path("made").exists());
+}
+
+#[tokio::test]
 async fn a_log_in_a_file_holds_every_run_of_many_at_once() {
     let (workspace, place) = (Workspace::new(), Workspace::new());
     let file = audit::LogFile::open(place.path("audit.jsonl"), audit::LogSettings::default()).expect("a new log");

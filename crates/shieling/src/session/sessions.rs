@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::shell::Session;
+use super::shell::{RunningCommand, Session};
 use super::{SessionInfo, SessionName};
 
 /// The largest number of sessions. An idle one takes a few KiB here, and 3 MB in its bash.
@@ -54,6 +54,11 @@ impl Sessions {
         for (_, session) in idle.into_iter().take(surplus) {
             session.close_idle_shell();
         }
+    }
+
+    /// Returns the command that a session runs.
+    pub(crate) fn busy(&self, name: &SessionName) -> Option<RunningCommand> {
+        self.all().get(name)?.busy()
     }
 
     /// Removes a session and returns whether it existed. Its shell ends with the running command.

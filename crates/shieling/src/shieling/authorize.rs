@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use super::Shieling;
 use super::entry::Entry;
@@ -16,6 +17,8 @@ pub(super) enum Unauthorized {
     Refused(Refused),
     /// The intent or the approval could not be recorded.
     Unrecorded(io::Error),
+    /// All was closed before the answer came.
+    Closed,
 }
 
 /// Records the intent, unless the verdict is a denial.
@@ -46,6 +49,9 @@ impl Shieling {
         };
         let approved = self.approvals.approve(request, &case, files).await;
         let approved = approved.map_err(Unauthorized::Refused)?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Unauthorized::Closed);
+        }
         entry.approved(&approved).map_err(Unauthorized::Unrecorded)?;
         Ok(approved)
     }

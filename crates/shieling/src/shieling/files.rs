@@ -299,6 +299,13 @@ impl Shieling {
         let unauthorized = |entry: &mut Entry, why| match why {
             Unauthorized::Refused(no) => refused(entry, &no, verdict, &op, by_environment),
             Unauthorized::Unrecorded(error) => unrecorded(&error),
+            Unauthorized::Closed => {
+                let (status, denial) = refusal::closed();
+                match entry.refused(&denial) {
+                    Ok(()) => FilesError::Refused { status, denial },
+                    Err(error) => unrecorded(&error),
+                }
+            }
         };
         announce(verdict, entry).map_err(|why| unauthorized(entry, why))?;
         // What it was worked out from is looked at once more as it is made.

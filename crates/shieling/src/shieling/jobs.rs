@@ -181,6 +181,7 @@ impl Shieling {
                     }
                 }
                 Unauthorized::Unrecorded(error) => unrecorded(error),
+                Unauthorized::Closed => JobError::Closed,
             }
         };
         announce(&verdict, &mut entry).map_err(|why| unauthorized(&mut entry, why))?;

@@ -153,6 +153,12 @@ impl Shieling {
                 return Err(failure(&mut entry, Status::Failed, &io::Error::other(why)));
             }
         };
+        if self.closed.load(Ordering::Acquire) {
+            // It began while all was being closed, which has ended everything else.
+            drop(begun);
+            let why = io::Error::other("it was ended at once: all was closed while it started");
+            return Err(failure(&mut entry, Status::Failed, &why));
+        }
         // The confinement is known once the environment has started, which its first command makes it do.
         let blank = blank(Status::Exited);
         let running = Running {
@@ -212,6 +218,7 @@ impl Shieling {
                 refuse(entry, blank(Status::Denied), no)
             }
             Unauthorized::Unrecorded(error) => failed(entry, blank(Status::Failed), &error),
+            Unauthorized::Closed => refuse(entry, blank(Status::Denied), refusal::closed()),
         };
         announce(&verdict, entry).map_err(|why| unauthorized(entry, why))?;
 

@@ -100,6 +100,21 @@ impl SessionHandle<'_> {
     pub fn close(&self) -> bool {
         self.shieling.sessions.forget(&self.name)
     }
+
+    /// Ends the session with the command that it runs, and forgets its state. Returns whether it existed.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: the session is forgotten at once, and the end of its command continues in the background.
+    pub async fn stop(&self) -> bool {
+        let busy = self.shieling.sessions.busy(&self.name);
+        let existed = self.close();
+        if let Some(busy) = busy
+            && let Ok(job) = self.shieling.jobs.find(&busy.job)
+        {
+            job.kill().await;
+        }
+        existed
+    }
 }
 
 /// A session, with the permit to run a command in it until the end of the command.
@@ -175,7 +190,10 @@ impl Shieling {
         let permit = match &session {
             Some(session) if !own => match permit(session, call.command.deadline()).await {
                 Some(permit) => Some(permit),
-                None => return refused(refusal::busy(session.name(), session.busy().as_ref())),
+                None => {
+                    let no = refusal::busy(session.name(), session.busy().as_ref());
+                    return *self.refused(&session.in_session(call.command.clone()), session_name, no);
+                }
             },
             _ => None,
         };

@@ -212,6 +212,33 @@ async fn m14_what_is_left_behind_is_a_job_with_its_own_output() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_on_in_copies_of_itself_ends_with_its_job_and_a_stopped_session_with_its_command() {
+    let _beside = beside().await;
+    for at in BOTH {
+        let place = Place::new(at, None);
+        let first = place.shell("h() { echo >>ticks; sleep 0.02; h & }; h & echo st").await;
+        let job: JobId = first.job.expect("something of it goes on").parse().expect("an id");
+        let killed = place.shieling.kill(&job).await.expect("the job is there");
+        assert_eq!(killed.outcome.survivors, 0);
+        let same = place
+            .shell("a=$(wc -l <ticks); sleep 0.3; [ $a = $(wc -l <ticks) ]")
+            .await;
+        assert_eq!(same.exit_code, Some(0), "{at:?}: it goes on");
+        // And a session that is stopped ends what it runs.
+        let main = place.session();
+        let stopping = async {
+            while !place.workspace.join("begun").exists() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            main.stop().await
+        };
+        let (outcome, existed) = tokio::join!(place.shell("echo >begun; sleep 50"), stopping);
+        assert!(existed && outcome.status != Status::Exited, "{outcome:?}");
+        place.close().await.expect("nothing is left");
+    }
+}
+
 /// M2, C4: nothing outlives the end of a session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m2_c4_the_end_of_a_session_is_the_end_of_its_daemons() {

@@ -119,6 +119,11 @@ impl AllRuns {
         self.lock().1.len()
     }
 
+    /// Asks all of them to end.
+    pub(super) fn end_all(&self) {
+        self.lock().1.values().for_each(StopHandle::end);
+    }
+
     fn numbers(&self) -> BTreeSet<u64> {
         self.lock().1.keys().copied().collect()
     }

@@ -197,7 +197,7 @@ impl Shell {
             let message = ordered(number, text.len() as u64);
             channel.send(&message, &[stdout.as_fd(), stderr.as_fd(), file.as_fd()])?;
         }
-        channel.begin(number, pipes);
+        channel.begin((number, since), pipes);
         drop(channel);
         let running = Running::new(Arc::clone(&self.channel), number, since);
         Process::from_parts(stdout_read, stderr_read, Box::new(running)).map_err(failed("watching a pipe"))

@@ -161,9 +161,10 @@ impl Control for Running {
         if self.over || self.order.is_some() {
             return;
         }
-        let until = self.until.unwrap_or(u64::MAX);
         let running = self.until.is_none();
         let mut channel = lock(&self.channel);
+        // What it left behind may have started more since.
+        let until = channel.until(self.number).max(self.until.unwrap_or(0));
         if running {
             channel.give_up(self.number);
         }

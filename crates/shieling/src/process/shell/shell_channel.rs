@@ -26,6 +26,9 @@ const LONGEST_VARIABLES: usize = 8 * 1024 * 1024;
 /// Between SIGTERM and SIGKILL for what a shell leaves behind when it ends.
 const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
 
+/// How many starts of commands are remembered.
+const STARTS: usize = 1_024;
+
 /// A command that is over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
@@ -46,6 +49,8 @@ pub(super) struct ShellChannel {
     variables: Vec<u8>,
     /// The command that runs, or ran last.
     pub(super) number: u64,
+    /// When the last commands were sent, by their numbers, in milliseconds since boot.
+    starts: BTreeMap<u64, u64>,
     /// The last command that the shell was told not to begin.
     given_up: u64,
     /// The last command that is over, and how.
@@ -78,6 +83,7 @@ impl ShellChannel {
             deleted: false,
             variables: Vec::new(),
             number: 0,
+            starts: BTreeMap::new(),
             given_up: 0,
             done: None,
             orders: 0,
@@ -103,10 +109,22 @@ impl ShellChannel {
     }
 
     /// A command was sent.
-    pub(super) fn begin(&mut self, number: u64, pipes: [OwnedFd; 2]) {
+    pub(super) fn begin(&mut self, (number, since): (u64, u64), pipes: [OwnedFd; 2]) {
         self.number = number;
+        self.starts.insert(number, since);
+        if self.starts.len() > STARTS {
+            self.starts.pop_first();
+        }
         self.pipes = Some(pipes);
         self.since = None;
+    }
+
+    /// Until when what starts is still of a command that is over, in milliseconds since boot: until the next one began.
+    pub(super) fn until(&self, number: u64) -> u64 {
+        self.starts
+            .range(number + 1..)
+            .next()
+            .map_or(u64::MAX, |(_, next)| next.saturating_sub(1))
     }
 
     pub(super) fn has_ended(&self) -> bool {
