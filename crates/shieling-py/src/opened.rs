@@ -1,9 +1,10 @@
 //! An environment, for Python: one method for each thing that can be asked of it, which begins a [`Call`].
 
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -23,7 +24,7 @@ use shieling::units::ByteCount;
 use shieling_cli::embed::{Adjust, Embedded, Opening};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use crate::answer::{Answer, Fault, closed, forked, job_code, of};
 use crate::approver::ByCall;
@@ -34,6 +35,35 @@ use crate::runtime;
 /// Longer than anybody waits.
 const EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
+/// A place in a queue, taken when it is made.
+struct Place(
+    Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send>>,
+    Option<OwnedMutexGuard<()>>,
+);
+
+impl Place {
+    fn take(queue: &Arc<tokio::sync::Mutex<()>>) -> Self {
+        let mut turn: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(Arc::clone(queue).lock_owned());
+        // A mutex of tokio serves in the order of the first polls.
+        let taken = match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(guard) => Some(guard),
+            Poll::Pending => None,
+        };
+        Self(turn, taken)
+    }
+
+    /// Polls a future once, when it is this place's turn: the future queues then where it has to wait.
+    async fn first<F: Future>(self, mut future: Pin<&mut F>) -> Poll<F::Output> {
+        let turn = match self.1 {
+            Some(turn) => turn,
+            None => self.0.await,
+        };
+        let first = std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
+        drop(turn);
+        first
+    }
+}
+
 /// An environment. The last handle ends what it runs.
 #[pyclass(frozen, module = "shieling._native")]
 pub(crate) struct Core {
@@ -41,6 +71,8 @@ pub(crate) struct Core {
     embedded: Option<Arc<Embedded>>,
     process: u32,
     closed: AtomicBool,
+    /// Has the commands of sessions queue in the order of their calls: their tasks begin in any order.
+    order: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Opens an environment; nothing starts. What is wrong is a `ValueError`.
@@ -69,6 +101,7 @@ pub(crate) fn open(
         embedded: Some(Arc::new(embedded)),
         process: std::process::id(),
         closed: AtomicBool::new(false),
+        order: Arc::default(),
     })
 }
 
@@ -239,10 +272,22 @@ impl Core {
             Ok((session.as_deref().map(session_name).transpose()?, request))
         };
         or_ended(made(), |(session, request)| {
+            let place = (session.is_some() && !background).then(|| Place::take(&self.order));
             Call::begin(async move {
                 let shieling = embedded.shieling();
                 let mut outcome = match (session, background) {
-                    (Some(name), false) => shieling.session(name).run(request).await,
+                    (Some(name), false) => {
+                        let handle = shieling.session(name);
+                        let mut run = pin!(handle.run(request));
+                        let first = match place {
+                            Some(place) => place.first(run.as_mut()).await,
+                            None => Poll::Pending,
+                        };
+                        match first {
+                            Poll::Ready(outcome) => outcome,
+                            Poll::Pending => run.await,
+                        }
+                    }
                     (Some(name), true) => shieling.session(name).start(request).await,
                     (None, false) => shieling.run_job(request).await,
                     (None, true) => shieling.start_job(request).await,
@@ -307,6 +352,14 @@ impl Core {
     /// Whether this can be the name of a session.
     fn check_session(&self, name: &str) -> bool {
         name.parse::<SessionName>().is_ok()
+    }
+
+    /// Ends a session with what it runs.
+    fn stop_session(&self, name: &str) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        or_ended(session_name(name), |name| {
+            Call::begin(async move { Ok(Answer::Flag(embedded.shieling().session(name).stop().await)) })
+        })
     }
 
     fn end_session(&self, name: &str) -> PyResult<Call> {

@@ -329,7 +329,7 @@ class AsyncShieling:
         b'hello'
         """
         call = convert.start(self._core, command, timeout, cwd, env, max_output)
-        return AsyncProcess(convert.started(await wait_async(call, self._approver)))
+        return AsyncProcess(convert.started(await wait_async(call, self._approver)), self)
 
     async def background(
         self,
@@ -967,7 +967,7 @@ class AsyncSession:
         >>> asyncio.run(example())
         /work
         """
-        await wait_async(self._core.end_session(self._name), None)
+        await wait_async(self._core.stop_session(self._name), None)
 
     async def close(self) -> bool:
         """End the shell, at once or with the command that it runs. Whether there was one.
@@ -1313,8 +1313,10 @@ class AsyncProcess:
     stdout: AsyncStream
     stderr: AsyncStream
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: Any, owner: AsyncShieling) -> None:
         self._native = native
+        # It ends what it runs when nothing holds it any more.
+        self._owner = owner
         self.stdout = AsyncStream(native, False)
         self.stderr = AsyncStream(native, True)
 

@@ -308,7 +308,7 @@ class Shieling:
         b'hello'
         """
         call = convert.start(self._core, command, timeout, cwd, env, max_output)
-        return Process(convert.started(wait_call(call, self._approver)))
+        return Process(convert.started(wait_call(call, self._approver)), self)
 
     def background(
         self,
@@ -862,7 +862,7 @@ class Session:
         ...     print(session.cwd)
         /work
         """
-        wait_call(self._core.end_session(self._name), None)
+        wait_call(self._core.stop_session(self._name), None)
 
     def close(self) -> bool:
         """End the shell, at once or with the command that it runs. Whether there was one.
@@ -1163,8 +1163,10 @@ class Process:
     stdout: Stream
     stderr: Stream
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: Any, owner: Shieling) -> None:
         self._native = native
+        # It ends what it runs when nothing holds it any more.
+        self._owner = owner
         self.stdout = Stream(native, False)
         self.stderr = Stream(native, True)
 
