@@ -23,6 +23,8 @@ pub enum Doubt {
     Loading,
     /// A variable names a command that other programs start. The command itself was followed.
     Delegate,
+    /// A variable is passed to programs, and its effect on them is not known.
+    Environment,
 }
 
 /// Stands in messages for an argument that comes from data.

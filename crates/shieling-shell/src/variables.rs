@@ -168,6 +168,8 @@ pub(crate) fn weight(value: &[Atom]) -> usize {
 pub(crate) enum Influence {
     /// Nothing that matters.
     None,
+    /// Nothing in the shell. Programs that it is exported to may use it for anything.
+    Unknown,
     /// Its value is run as shell text, or as a program with arguments.
     Command,
     /// Its value is expanded by the shell, substitutions included.
@@ -404,13 +406,23 @@ fn is_command_of_tool(name: &str) -> bool {
         || name.starts_with("CARGO_") && OF_CARGO.contains(&last)
 }
 
-/// Members of those families that change nothing of what runs.
+/// Variables that change no program that runs and no file that is read or written: language, time zone, colours,
+/// amount of output. A variable that is in no table of this module is unknown, so that a program's variable has to be
+/// read about before it is added here.
 const HARMLESS: &[&str] = &[
+    "CARGO_BUILD_JOBS",
+    "CARGO_INCREMENTAL",
+    "CARGO_NET_OFFLINE",
+    "CARGO_TARGET_DIR",
+    "CGO_ENABLED",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "DEBUG",
+    "FORCE_COLOR",
     "GIT_ADVICE",
-    "LESSCHARDEF",
-    "LESSCHARSET",
-    "LESSUTFBINFMT",
-    "LESSUTFCHARDEF",
     "GIT_AUTHOR_DATE",
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_NAME",
@@ -421,21 +433,42 @@ const HARMLESS: &[&str] = &[
     "GIT_NO_REPLACE_OBJECTS",
     "GIT_OPTIONAL_LOCKS",
     "GIT_TERMINAL_PROMPT",
+    "GOARCH",
+    "GOOS",
+    "GREP_COLOR",
+    "GREP_COLORS",
+    // Shells ignore it in their environment; how it splits words is followed.
+    "IFS",
+    "LANG",
+    "LANGUAGE",
+    "LESSCHARDEF",
+    "LESSCHARSET",
+    "LESSUTFBINFMT",
+    "LESSUTFCHARDEF",
+    "LINES",
+    "LS_COLORS",
+    "MANWIDTH",
+    "NODE_ENV",
+    "NO_COLOR",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHASHSEED",
     "PYTHONIOENCODING",
     "PYTHONUNBUFFERED",
     "PYTHONUTF8",
-    "PYTHONWARNINGS",
-    "CARGO_TARGET_DIR",
-    "CARGO_INCREMENTAL",
-    "CARGO_TERM_COLOR",
-    "CARGO_TERM_PROGRESS_WHEN",
-    "CARGO_TERM_QUIET",
-    "CARGO_TERM_VERBOSE",
-    "CARGO_NET_OFFLINE",
-    "CARGO_BUILD_JOBS",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "SOURCE_DATE_EPOCH",
+    "TERM",
+    "TZ",
+    // Names of examples, which no program reads.
+    "BAR",
+    "BAZ",
+    "FOO",
+    "QUX",
 ];
+
+/// Beginnings of names of such variables.
+const HARMLESS_FAMILIES: &[&str] = &["CARGO_TERM_", "LC_"];
 
 /// Variables that name a pager.
 const PAGERS: [&str; 7] = [
@@ -475,9 +508,16 @@ pub(crate) fn influence(name: &str, value: &[Atom]) -> Influence {
         // Lints, features of the processor and the like.
         return Influence::None;
     }
+    // A dot is part of the name of a class, whose module Python imports.
+    if name == "PYTHONWARNINGS" && crate::word::known(value).is_some_and(|filters| !filters.contains('.')) {
+        return Influence::None;
+    }
     // To all of these it means that there is no pager.
     let shown = crate::word::known(value).is_some_and(|pager| matches!(pager.as_ref(), "" | "cat"));
-    if HARMLESS.contains(&name) || shown && PAGERS.contains(&name) {
+    if HARMLESS.contains(&name)
+        || HARMLESS_FAMILIES.iter().any(|family| name.starts_with(family))
+        || shown && PAGERS.contains(&name)
+    {
         Influence::None
     } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
@@ -503,7 +543,7 @@ pub(crate) fn influence(name: &str, value: &[Atom]) -> Influence {
     } else if SEARCH.contains(&name) || SEARCH_FAMILIES.iter().any(|family| name.starts_with(family)) {
         Influence::Search
     } else {
-        Influence::None
+        Influence::Unknown
     }
 }
 

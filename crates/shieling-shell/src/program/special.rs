@@ -502,6 +502,9 @@ fn with_data(text: &str, mark: &str, word: &Word) -> Word {
 /// Options of Python behind which `-m` names a module all the same.
 const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-u"];
 
+/// Those with which `-m` does not look for the module in the current directory first.
+const MODULES_SAFE: [&str; 2] = ["-I", "-P"];
+
 /// An interpreter of another language: its code is in an option, a file, or its input.
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
@@ -519,6 +522,19 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         && let Some(module) =
             super::table::find(&name).filter(|found| found.is_for_projects && !found.is_interpreter(&name))
     {
+        let safe = run.args[..at]
+            .iter()
+            .any(|word| word.known().is_some_and(|text| MODULES_SAFE.contains(&text.as_ref())));
+        if !safe {
+            let because = format!("`-m` runs a `{name}` of the current directory, if there is one");
+            reader.effect(
+                Action::Doubt(Doubt::Project, because),
+                name.to_string(),
+                run.span,
+                Some(run.index),
+                Via::Operand,
+            );
+        }
         let run = Run {
             name: name.into_owned(),
             program: Some(module),

@@ -428,6 +428,13 @@ impl Reader<'_> {
             }
             "set" => {
                 let options = || args.iter().take_while(|word| word.known().as_deref() != Some("--"));
+                let exports = |word: &Word| {
+                    word.known()
+                        .is_some_and(|text| text == "allexport" || text.starts_with('-') && text.contains('a'))
+                };
+                if options().any(exports) {
+                    self.exports_all(run);
+                }
                 let hazard = options().any(|word| match word.known() {
                     Some(text) => {
                         // Those of one letter: for `histexpand`, by which `!` brings back what was only data, and others.
@@ -591,6 +598,7 @@ impl Reader<'_> {
                     Some(run.index),
                 );
             }
+            Some("allexport") => self.exports_all(run),
             Some(_) => {}
         }
     }
@@ -609,8 +617,9 @@ impl Reader<'_> {
             // Which word is the format depends on the options before it.
             for word in &args[at + 1..] {
                 let influences = || {
-                    word.known()
-                        .is_some_and(|name| influence(&name, &[]) != Influence::None || name.contains('['))
+                    word.known().is_some_and(|name| {
+                        !matches!(influence(&name, &[]), Influence::None | Influence::Unknown) || name.contains('[')
+                    })
                 };
                 if counts || !known && influences() {
                     self.named(word, vec![Atom::Hidden(Hidden::Number)])?;
@@ -805,8 +814,14 @@ impl Reader<'_> {
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
         let (mut array, mut not_exported) = (false, false);
+        let mut exported = run.name == "export";
         for word in &run.args {
             let text = word.known();
+            exported |= match text.as_deref() {
+                Some(text) => text.starts_with('-') && text.contains('x'),
+                // The value of an assignment does not split here.
+                None => !word.prefix().contains('=') && word.is_dashed() != Known::No,
+            };
             not_exported |= text.as_deref().is_some_and(|text| match text.strip_prefix('+') {
                 Some(flags) => flags.contains('x'),
                 None => run.name == "export" && text.starts_with('-') && text.contains('n'),
@@ -867,9 +882,16 @@ impl Reader<'_> {
                         );
                     }
                     self.named(&name, value.atoms.to_vec())?;
+                    if exported && !not_exported {
+                        self.exported(&name.shown(), word.span);
+                    }
                 }
                 None => match text {
                     Some(name) if is_name(&name) => {
+                        // Also without a value, which it can be given later.
+                        if exported && !not_exported {
+                            self.exported(&name, word.span);
+                        }
                         // In a function it is another variable, without a value.
                         let another = run.name != "export" && run.name != "readonly";
                         if matches!(&*name, "PATH" | OPTIONAL_LOCKS) && (another || not_exported) {

@@ -473,7 +473,9 @@ impl Reader<'_> {
     /// A variable that is set for one program (`env NAME=value program`).
     pub(crate) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
         // A shell that the program starts sees it too.
-        self.assign(name, value.atoms.to_vec(), span)
+        self.assign(name, value.atoms.to_vec(), span)?;
+        self.exported(name, span);
+        Ok(())
     }
 
     /// Records a text that is fed to a program: what names a path in it is looked for.

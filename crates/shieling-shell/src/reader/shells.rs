@@ -66,6 +66,9 @@ impl Reader<'_> {
                         let because = "it changes what the words of later commands mean";
                         self.doubt(Doubt::Launch, option, because, word.span, Some(run.index));
                     }
+                    if sets && option.contains('a') {
+                        self.exports_all(run);
+                    }
                     text_follows |= sets && option.contains('c');
                     from_input |= sets && option.contains('s');
                     // The last one counts. With `-n` it only looks whether the text parses.

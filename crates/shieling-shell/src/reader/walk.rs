@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use super::run::Launch;
+use super::run::{Launch, Run};
 use super::source::{Place, Source};
 use super::{Input, Reader};
 use crate::program;
-use crate::reading::{Action, Base, Doubt, Invocation, PIPE, Via};
+use crate::reading::{Action, Base, Doubt, Invocation, Kind, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{
@@ -467,12 +467,23 @@ impl Reader<'_> {
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;
         }
+        let first = self.commands();
         self.launch(Launch {
             argv,
             span,
             functions: true,
             more: false,
-        })
+        })?;
+        // Builtins run in the shell itself (`IFS= read`); those that run others (`eval`) record them as well.
+        if self.reading.commands[first..]
+            .iter()
+            .any(|command| command.kind != Kind::Builtin)
+        {
+            for assignment in &assigned {
+                self.exported(&assignment.name, source.span(assignment.word.range));
+            }
+        }
+        Ok(())
     }
 
     /// The name of a command, between its assignments and its arguments.
@@ -568,7 +579,7 @@ impl Reader<'_> {
             self.named_in_list(&value, span);
         }
         match influence(name, &value) {
-            Influence::None => {}
+            Influence::None | Influence::Unknown => {}
             Influence::Path if crate::variables::searches_the_system(&self.written(span)) => {}
             kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
                 let doubt = match kind {
@@ -627,6 +638,22 @@ impl Reader<'_> {
         self.splits_for_good |= name == "IFS";
         self.found.assign(name, value);
         Ok(())
+    }
+
+    /// Records that a variable is passed to programs.
+    pub(crate) fn exported(&mut self, name: &str, span: Span) {
+        if influence(name, &[]) == Influence::Unknown {
+            let because = format!("`{name}` may change what programs do");
+            let action = Action::Doubt(Doubt::Environment, because);
+            self.effect(action, self.written(span), span, None, Via::Assignment);
+        }
+    }
+
+    /// Records that every variable that is assigned from now on is passed to programs.
+    pub(super) fn exports_all(&mut self, run: &Run) {
+        let because = "variables that are assigned later may change what programs do".to_owned();
+        let (action, object) = (Action::Doubt(Doubt::Environment, because), self.written(run.span));
+        self.effect(action, object, run.span, Some(run.index), Via::Option);
     }
 
     /// Records that git may refresh its index again where it only looks.

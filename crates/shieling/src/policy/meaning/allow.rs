@@ -112,7 +112,9 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     .instead(not_an_option(word)),
                 );
             }
-            Action::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),
+            Action::Doubt(Doubt::Launch | Doubt::Environment, because) => {
+                findings.push(Finding::new(Ask, object, span, because.clone()))
+            }
             Action::Doubt(Doubt::Variable | Doubt::Loading | Doubt::Delegate, because) => {
                 findings.push(Finding::new(
                     Deny,

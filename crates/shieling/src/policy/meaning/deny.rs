@@ -304,7 +304,13 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Action::MaybeOption(..)
             | Action::Network(_)
             | Action::Doubt(
-                Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Variable | Doubt::Loading | Doubt::Delegate,
+                Doubt::Program
+                | Doubt::Project
+                | Doubt::Argument
+                | Doubt::Variable
+                | Doubt::Loading
+                | Doubt::Delegate
+                | Doubt::Environment,
                 _,
             ) => {}
         }

@@ -105,7 +105,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             | Action::Changes(_)
             | Action::Network(_)
             // A build or a test does what the project says, for which it needs no path in the text.
-            | Action::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
+            | Action::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Environment | Doubt::Project, _) => {}
         }
     }
     for command in &reading.commands {

@@ -79,7 +79,8 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
                 | Doubt::Argument
                 | Doubt::Setting
                 | Doubt::Variable
-                | Doubt::Loading,
+                | Doubt::Loading
+                | Doubt::Environment,
                 because,
             ) => Finding::new(Ask, object, span, because.clone()),
         };
