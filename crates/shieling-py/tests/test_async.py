@@ -23,6 +23,16 @@ def test_commands_run_side_by_side(place: dict[str, Any]) -> None:
     assert asyncio.run(work()) == [str(number) for number in range(10)]
 
 
+def test_commands_of_one_session_run_in_the_order_of_their_calls(place: dict[str, Any]) -> None:
+    async def work() -> list[int]:
+        async with AsyncShieling(**place) as shieling:
+            session = shieling.session()
+            outcomes = await asyncio.gather(*(session.run("n=$((n+1)); echo $n") for _ in range(20)))
+            return [int(outcome.stdout) for outcome in outcomes]
+
+    assert asyncio.run(work()) == list(range(1, 21))
+
+
 def test_the_loop_goes_on_meanwhile(place: dict[str, Any]) -> None:
     async def work() -> int:
         async with AsyncShieling(**place) as shieling:

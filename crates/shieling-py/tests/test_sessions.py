@@ -21,6 +21,18 @@ def test_a_view_is_a_value(here: Shieling) -> None:
     job.kill()
 
 
+def test_a_restart_ends_what_the_session_runs(here: Shieling, tmp_path: Path) -> None:
+    session = here.session(cwd=tmp_path)
+    ended: list[str] = []
+    running = threading.Thread(target=lambda: ended.append(session.run("echo >begun; sleep 600").status))
+    running.start()
+    until((tmp_path / "begun").exists)
+    session.restart()
+    running.join(20)
+    assert ended and ended[0] != "exited"
+    assert session.run("echo anew").stdout == "anew\n"
+
+
 def test_a_session_keeps_its_state(here: Shieling, tmp_path: Path) -> None:
     session = here.session("build", cwd=tmp_path, env={"START": "1"})
     session.run("mkdir d; cd d; x=1; f() { echo from f; }; export y=2")
