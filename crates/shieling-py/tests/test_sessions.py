@@ -26,7 +26,7 @@ def test_a_restart_ends_what_the_session_runs(here: Shieling, tmp_path: Path) ->
     ended: list[str] = []
     running = threading.Thread(target=lambda: ended.append(session.run("echo >begun; sleep 600").status))
     running.start()
-    until((tmp_path / "begun").exists)
+    until((tmp_path / "begun").exists, "the command")
     session.restart()
     running.join(20)
     assert ended and ended[0] != "exited"
