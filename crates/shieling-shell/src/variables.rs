@@ -464,6 +464,7 @@ const HARMLESS: &[&str] = &[
     "BAR",
     "BAZ",
     "FOO",
+    "PORT",
     "QUX",
 ];
 
