@@ -450,6 +450,7 @@ const HARMLESS: &[&str] = &[
     "MANWIDTH",
     "NODE_ENV",
     "NO_COLOR",
+    "PORT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHASHSEED",
     "PYTHONIOENCODING",
@@ -464,7 +465,6 @@ const HARMLESS: &[&str] = &[
     "BAR",
     "BAZ",
     "FOO",
-    "PORT",
     "QUX",
 ];
 
