@@ -239,7 +239,7 @@ mod tests {
     fn stop(grace: u64, at: u64) -> Done {
         Done::Stop {
             grace,
-            timer: at + grace + 4_000,
+            timer: at + grace + u64::try_from(STOP_MARGIN.as_millis()).expect("a short time"),
         }
     }
 
@@ -294,7 +294,7 @@ mod tests {
             vec![
                 (50, Timer, stop(1_000, 50)),
                 (60, MainEnded, Done::Nothing),
-                (5_050, Timer, Done::GiveUp),
+                (11_050, Timer, Done::GiveUp),
             ],
             Some(End::TimedOut),
         );

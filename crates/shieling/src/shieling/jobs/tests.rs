@@ -34,6 +34,11 @@ impl Environment for Called {
         self.local.capabilities()
     }
 
+    fn shares_network(&self) -> bool {
+        let has_own = self.confinement().enforced.iter().any(|layer| layer == "network");
+        self.name != "container" && !has_own
+    }
+
     fn enforce(&self, _: &Enforcement) -> Result<Enforced, EnforceError> {
         Ok(Enforced {
             readonly: self.enforces,
