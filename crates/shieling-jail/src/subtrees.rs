@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal};
 use shieling_jail::message::{Order, Report};
 
 use crate::sys;
-use crate::tree::{self, KILL_BUDGET_MS, KILL_PAUSE_MS, Part, REFUSED_ROUNDS, Tree, Walk, now_ms};
+use crate::tree::{self, KILL_BUDGET_MS, KILL_PAUSE_MS, Part, REFUSED_ROUNDS, STOPPING_ROUND, Tree, Walk, now_ms};
 
 /// How many parts may wait to be ended. A host has at most one for each command of a session that left
 /// something behind.
@@ -21,8 +21,6 @@ const TICK_MS: u64 = 10;
 /// How many looks in a row find nothing before it is over, once something was ended: what changes its number all the time,
 /// by a copy of itself that goes on, can be missed by one.
 const QUIET: u32 = 4;
-/// After so many rounds of SIGKILL, what is there is stopped first: something makes copies of itself faster.
-const STOPPING_ROUND: u32 = 3;
 
 /// The parts that are to be ended.
 #[derive(Debug, Default)]
@@ -183,11 +181,7 @@ impl Ending {
             return None;
         }
         self.quiet = 0;
-        self.refused = if walk.alive == walk.refused {
-            self.refused + 1
-        } else {
-            0
-        };
+        self.refused = if walk.is_refused() { self.refused + 1 } else { 0 };
         if now >= self.until || self.refused > REFUSED_ROUNDS {
             return Some(walk.alive);
         }

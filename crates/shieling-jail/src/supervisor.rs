@@ -29,10 +29,7 @@ use crate::refusal::{Step, While as _, refuse};
 use crate::socket;
 use crate::subtrees::Subtrees;
 use crate::sys::{self, Reaped};
-use crate::tree::{KILL_BUDGET_MS, KILL_PAUSE_MS, REFUSED_ROUNDS, Tree, Walk, now_ms};
-
-/// From this round on everything is stopped first, since something forks faster than it is killed.
-const STOPPING_ROUND: u32 = 3;
+use crate::tree::{KILL_BUDGET_MS, KILL_PAUSE_MS, REFUSED_ROUNDS, STOPPING_ROUND, Tree, Walk, now_ms};
 
 /// What it says once it has a job, if it could not say otherwise before.
 const TAKEN: &[u8] = b"t";
@@ -297,8 +294,7 @@ impl Supervisor<'_> {
                 let walk = self.kill_all();
                 // A walk that sees nothing although `wait` knows of a child saw no `/proc` or not the processes of other
                 // users, or a process whose last thread has yet to end: the time is for that.
-                let stuck = walk.alive > 0 && walk.alive == walk.refused;
-                let refused = if stuck { refused + 1 } else { 0 };
+                let refused = if walk.is_refused() { refused + 1 } else { 0 };
                 if now >= until || refused > REFUSED_ROUNDS {
                     return self.survivors(walk.alive);
                 }

@@ -23,6 +23,9 @@ pub(crate) const KILL_PAUSE_MS: u64 = 2;
 /// After so many rounds in which no living process could be signalled, more will not help.
 pub(crate) const REFUSED_ROUNDS: u32 = 10;
 
+/// From this round of SIGKILL on everything is stopped first, since something forks faster than it is killed.
+pub(crate) const STOPPING_ROUND: u32 = 3;
+
 /// More processes than any kernel has pids by default; 32 MiB of address space, touched as needed.
 const CAPACITY: usize = 4 * 1024 * 1024;
 
@@ -46,6 +49,11 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
+    /// Whether there are living processes, and none of them could be signalled.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.alive > 0 && self.alive == self.refused
+    }
+
     fn count(&mut self, main: bool, result: Option<Result<(), Errno>>) {
         if let Some(result) = result {
             self.alive += 1;
