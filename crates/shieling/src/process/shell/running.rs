@@ -164,7 +164,10 @@ impl Control for Running {
         let running = self.until.is_none();
         let mut channel = lock(&self.channel);
         // What it left behind may have started more since.
-        let until = channel.until(self.number).max(self.until.unwrap_or(0));
+        let until = match (self.until, channel.next_start(self.number)) {
+            (None, _) => u64::MAX,
+            (Some(ended), next) => ended.max(next.map_or(0, |next| next.saturating_sub(1))),
+        };
         if running {
             channel.give_up(self.number);
         }

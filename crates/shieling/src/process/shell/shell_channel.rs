@@ -119,12 +119,13 @@ impl ShellChannel {
         self.since = None;
     }
 
-    /// Until when what starts is still of a command that is over, in milliseconds since boot: until the next one began.
-    pub(super) fn until(&self, number: u64) -> u64 {
-        self.starts
-            .range(number + 1..)
-            .next()
-            .map_or(u64::MAX, |(_, next)| next.saturating_sub(1))
+    /// When the command after this one began, in milliseconds since boot: what starts before that is still of this one.
+    /// `u64::MAX` if there is none yet; nothing if it was too long ago to be remembered.
+    pub(super) fn next_start(&self, number: u64) -> Option<u64> {
+        match number == self.number {
+            true => Some(u64::MAX),
+            false => self.starts.get(&(number + 1)).copied(),
+        }
     }
 
     pub(super) fn has_ended(&self) -> bool {
