@@ -48,7 +48,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Hide, Update};
@@ -91,9 +91,8 @@ const ROUNDS: usize = 100;
 /// How long the end of a jail that nobody has closed is waited for, so that the last look comes after it.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// How long commands may take to end when the sandbox closes, and how often that is looked at.
+/// How long commands may take to end when the sandbox closes.
 const CLOSING: Duration = Duration::from_millis(500);
-const CLOSING_STEP: Duration = Duration::from_millis(2);
 
 /// How many of the processes that there may be are for one shell that stays.
 const SHARE: u64 = 4;
@@ -1020,11 +1019,7 @@ impl Environment for Sandbox {
                 ahead.close().await;
             }
             // Commands end before the jail does, so that somebody sees how.
-            self.runs.end_all();
-            let until = Instant::now() + CLOSING;
-            while self.runs.count() > 0 && Instant::now() < until {
-                tokio::time::sleep(CLOSING_STEP).await;
-            }
+            let _ = tokio::time::timeout(CLOSING, self.runs.end_all()).await;
             // Also where a command that starts at this moment holds it.
             if let Some(running) = self.running.lock().await.take() {
                 running.end(running.jail.close().await);

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use shieling_jail::plan;
 use shieling_settle::{Beginning, Entry, Log, Quarantine};
 use shieling_watch::{Plan, Taken, Watch, When};
+use tokio::sync::Notify;
 
 use super::{Restrictions, ViewError, stage, writable};
 use crate::outcome::HeldBack;
@@ -101,9 +102,9 @@ struct Again {
     last: Instant,
 }
 
-/// The commands that run, by a number each, with the way to end them.
+/// The commands that run, by a number each, with the way to end them, and whom the end of one wakes.
 #[derive(Debug, Default)]
-pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, StopHandle>)>);
+pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, StopHandle>)>, Notify);
 
 /// Counts a command as running for as long as it is there.
 #[derive(Debug)]
@@ -119,9 +120,16 @@ impl AllRuns {
         self.lock().1.len()
     }
 
-    /// Asks all of them to end.
-    pub(super) fn end_all(&self) {
-        self.lock().1.values().for_each(StopHandle::end);
+    /// Asks all of them to end, and waits until they have.
+    pub(super) async fn end_all(&self) {
+        self.end(&self.numbers());
+        loop {
+            let ended = self.1.notified();
+            if self.count() == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 
     fn numbers(&self) -> BTreeSet<u64> {
@@ -168,6 +176,7 @@ impl Runs {
 impl Drop for Runs {
     fn drop(&mut self) {
         self.all.lock().1.remove(&self.number);
+        self.all.1.notify_waiters();
     }
 }
 
