@@ -39,6 +39,7 @@ use super::refusal;
 use crate::approval::{Approved, Refused};
 use crate::environment::{FileError, Files, WritablePaths};
 use crate::files::{Context, FileRequest, FileResponse, FilesError, PlannedChange};
+use crate::outcome::{Denial, Status};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
 
@@ -297,15 +298,9 @@ impl Shieling {
         entry: &mut Entry,
     ) -> Result<Approved<FileOp>, FilesError> {
         let unauthorized = |entry: &mut Entry, why| match why {
-            Unauthorized::Refused(no) => refused(entry, &no, verdict, &op, by_environment),
+            Unauthorized::Refused(no) => refused(entry, refusal::unapproved(&no, verdict, &op, by_environment)),
             Unauthorized::Unrecorded(error) => unrecorded(&error),
-            Unauthorized::Closed => {
-                let (status, denial) = refusal::closed();
-                match entry.refused(&denial) {
-                    Ok(()) => FilesError::Refused { status, denial },
-                    Err(error) => unrecorded(&error),
-                }
-            }
+            Unauthorized::Closed => refused(entry, refusal::closed()),
         };
         announce(verdict, entry).map_err(|why| unauthorized(entry, why))?;
         // What it was worked out from is looked at once more as it is made.
@@ -411,8 +406,7 @@ fn named_hidden(task: &Task, filter: &PolicyFilter, op: &FileOp) -> Option<Files
 }
 
 /// A no, recorded.
-fn refused(entry: &mut Entry, no: &Refused, verdict: &Verdict, op: &FileOp, by_environment: bool) -> FilesError {
-    let (status, denial) = refusal::unapproved(no, verdict, op, by_environment);
+fn refused(entry: &mut Entry, (status, denial): (Status, Denial)) -> FilesError {
     match entry.refused(&denial) {
         Ok(()) => FilesError::Refused { status, denial },
         Err(error) => unrecorded(&error),
