@@ -52,15 +52,20 @@ impl Place {
         Self(turn, taken)
     }
 
-    /// Polls a future once, when it is this place's turn: the future queues then where it has to wait.
-    async fn first<F: Future>(self, mut future: Pin<&mut F>) -> Poll<F::Output> {
-        let turn = match self.1 {
+    /// Awaits a future, which is polled for the first time when it is this place's turn, and so queues in that order where
+    /// it has to wait.
+    async fn run<F: Future>(self, future: F) -> F::Output {
+        let mut turn = Some(match self.1 {
             Some(turn) => turn,
             None => self.0.await,
-        };
-        let first = std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
-        drop(turn);
-        first
+        });
+        let mut future = pin!(future);
+        std::future::poll_fn(|context| {
+            let polled = future.as_mut().poll(context);
+            turn = None;
+            polled
+        })
+        .await
     }
 }
 
@@ -272,25 +277,14 @@ impl Core {
             Ok((session.as_deref().map(session_name).transpose()?, request))
         };
         or_ended(made(), |(session, request)| {
-            let place = (session.is_some() && !background).then(|| Place::take(&self.order));
+            let session = session.map(|name| (name, (!background).then(|| Place::take(&self.order))));
             Call::begin(async move {
                 let shieling = embedded.shieling();
-                let mut outcome = match (session, background) {
-                    (Some(name), false) => {
-                        let handle = shieling.session(name);
-                        let mut run = pin!(handle.run(request));
-                        let first = match place {
-                            Some(place) => place.first(run.as_mut()).await,
-                            None => Poll::Pending,
-                        };
-                        match first {
-                            Poll::Ready(outcome) => outcome,
-                            Poll::Pending => run.await,
-                        }
-                    }
-                    (Some(name), true) => shieling.session(name).start(request).await,
-                    (None, false) => shieling.run_job(request).await,
-                    (None, true) => shieling.start_job(request).await,
+                let mut outcome = match session {
+                    Some((name, Some(place))) => place.run(shieling.session(name).run(request)).await,
+                    Some((name, None)) => shieling.session(name).start(request).await,
+                    None if background => shieling.start_job(request).await,
+                    None => shieling.run_job(request).await,
                 };
                 embedded.explain(&mut outcome).await;
                 if background && outcome.job.is_none() {
