@@ -22,14 +22,26 @@ impl Journal {
 
     /// Adds one. What cannot be written is not known of; the count of kills is kept elsewhere.
     pub(super) fn add(&self, killed: &Killed) {
-        let mut count = [0; 8];
-        if rustix::io::pread(&*self.0, &mut count, 0) != Ok(8) {
-            return;
-        }
-        let number = u64::from_le_bytes(count);
+        let Some(number) = self.count() else { return };
         // Counted only once it stands there.
         let _ = rustix::io::pwrite(&*self.0, &killed.encode(), Killed::place(number));
-        let _ = rustix::io::pwrite(&*self.0, &(number + 1).to_le_bytes(), 0);
+        self.set_count(number + 1);
+    }
+
+    /// Removes the last one.
+    pub(super) fn take_back(&self) {
+        if let Some(last) = self.count().and_then(|count| count.checked_sub(1)) {
+            self.set_count(last);
+        }
+    }
+
+    fn count(&self) -> Option<u64> {
+        let mut count = [0; 8];
+        (rustix::io::pread(&*self.0, &mut count, 0) == Ok(8)).then(|| u64::from_le_bytes(count))
+    }
+
+    fn set_count(&self, count: u64) {
+        let _ = rustix::io::pwrite(&*self.0, &count.to_le_bytes(), 0);
     }
 }
 

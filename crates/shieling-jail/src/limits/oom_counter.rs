@@ -52,6 +52,13 @@ impl OomCounter {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// The last one that was counted was not killed after all.
+    pub(super) fn take_back(&self) {
+        if let Source::Watch(count) = &self.0 {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A count that stays one across forks, for as long as the process lives.

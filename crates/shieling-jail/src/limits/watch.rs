@@ -143,8 +143,7 @@ impl Watch {
         let largest = chosen.number;
         // Of a process that is gone meanwhile there is no descriptor, and nothing to do.
         let process = pidfd_open(Pid::from_raw(largest)?, PidfdFlags::empty()).ok()?;
-        pidfd_send_signal(&process, Signal::KILL).ok()?;
-        // First the name, so that whoever sees the count finds it.
+        // Before the signal, and the name before the count: whoever reaps the process, or sees the count, finds both.
         self.journal.add(&Killed {
             number: largest,
             name: chosen.name,
@@ -152,6 +151,12 @@ impl Watch {
             all: used,
         });
         self.kills.add();
+        if pidfd_send_signal(&process, Signal::KILL).is_err() {
+            // It was reaped in between.
+            self.kills.take_back();
+            self.journal.take_back();
+            return None;
+        }
         self.dying.push(Dying {
             number: largest,
             process,
