@@ -28,7 +28,7 @@ fn main() {
     let target = variable("TARGET");
     let place = out.ancestors().nth(4).unwrap_or(&out).join("agent");
     if variable("OPT_LEVEL") == "0" {
-        let beside = place.join(&target).join("agent-debug/shieling-agent");
+        let beside = place.join(&target).join("shieling-agent");
         println!("cargo::rustc-cfg=agent_beside");
         println!("cargo::rustc-env=SHIELING_AGENT_BESIDE={}", beside.display());
         return;

@@ -48,10 +48,14 @@ fn main() {
             }
         }
     }
-    // One place for all profiles, beside them: it is the same program in each.
-    let beside = out.ancestors().nth(4).unwrap_or(&out);
-    let place = beside.join("jail");
     let target = variable("TARGET");
+    // One place for all profiles and targets, beside them: it is the same program in each.
+    let beside = out.ancestors().nth(4).unwrap_or(&out);
+    let beside = match beside.parent() {
+        Some(parent) if beside.ends_with(&target) => parent,
+        _ => beside,
+    };
+    let place = beside.join("jail");
 
     let builtin = Built {
         manifest: &bash.join("Cargo.toml"),

@@ -1,5 +1,5 @@
 //! Makes the agent program for builds without optimisation, which do not carry it, and for the tests: static, as a
-//! release carries it, but hardly optimised.
+//! release carries it, but not optimised either.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -16,7 +16,6 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Builds it where `shieling-remote` looks for it: `target/agent`.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let place = target.join("agent");
     let mut command = cargo();
     command
         .args([
@@ -27,10 +26,11 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
             "--bin",
             "shieling-agent",
         ])
-        .args(["--profile", "agent-debug", "--target", TARGET])
+        // With a target of its own, these flags are for that alone: what runs during builds is shared with other builds.
+        .args(["--target", TARGET])
         .arg("--target-dir")
-        .arg(&place)
-        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+        .arg(&target)
+        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static -Cpanic=abort -Cstrip=symbols");
     for name in [
         "CARGO_ENCODED_RUSTFLAGS",
         "RUSTC_WORKSPACE_WRAPPER",
@@ -41,12 +41,19 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if !command.status().context("cannot start cargo")?.success() {
         bail!("the agent program could not be built");
     }
-    let program = place.join(TARGET).join("agent-debug/shieling-agent");
-    let bytes = std::fs::read(&program).with_context(|| program.display().to_string())?;
+    let built = target.join(TARGET).join("debug/shieling-agent");
+    let bytes = std::fs::read(&built).with_context(|| built.display().to_string())?;
     let mut digest = String::new();
     for byte in Sha256::digest(&bytes) {
         write!(digest, "{byte:02x}")?;
     }
+    let place = target.join("agent").join(TARGET);
+    std::fs::create_dir_all(&place)?;
+    let program = place.join("shieling-agent");
+    // Not over one that runs.
+    let new = place.join("shieling-agent.new");
+    std::fs::copy(&built, &new)?;
+    std::fs::rename(&new, &program)?;
     std::fs::write(program.with_extension("sha256"), digest)?;
     println!("{}: {:.1} MB", program.display(), bytes.len() as f64 / 1e6);
     Ok(ExitCode::SUCCESS)

@@ -182,21 +182,19 @@ impl Builder {
             Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |seconds| -seconds),
         });
-        Ok(Memory {
-            inner: Arc::new(Inner {
-                workspace,
-                tree: Arc::clone(&tree),
-                config: BashConfig {
-                    tree,
-                    allowed: programs,
-                    programs: self.programs,
-                    handler: self.handler,
-                    memory: self.bytes.get(),
-                    epoch,
-                    spare: SpareBash::default(),
-                },
-            }),
-        })
+        Ok(Memory::new(Arc::new(Inner {
+            workspace,
+            tree: Arc::clone(&tree),
+            config: BashConfig {
+                tree,
+                allowed: programs,
+                programs: self.programs,
+                handler: self.handler,
+                memory: self.bytes.get(),
+                epoch,
+                spare: SpareBash::default(),
+            },
+        })))
     }
 }
 

@@ -81,13 +81,11 @@ impl Memory {
     #[must_use]
     pub fn fork(&self) -> Self {
         let tree = Arc::new(self.inner.tree.fork());
-        Self {
-            inner: Arc::new(Inner {
-                workspace: self.inner.workspace.clone(),
-                tree: Arc::clone(&tree),
-                config: self.inner.config.with_tree(tree),
-            }),
-        }
+        Self::new(Arc::new(Inner {
+            workspace: self.inner.workspace.clone(),
+            tree: Arc::clone(&tree),
+            config: self.inner.config.with_tree(tree),
+        }))
     }
 
     /// Describes the features of the bash, for authors of commands.
@@ -138,6 +136,7 @@ impl Memory {
         let running = Running::new(Arc::clone(&progress));
         let process = Process::from_parts(stdout_read, stderr_read, Box::new(running));
         let process = process.map_err(failed("watching a pipe"))?;
+        self.texts.add(&progress);
         let (inner, command) = (Arc::clone(&self.inner), command.clone());
         let work = move |runtime: &tokio::runtime::Runtime| {
             progress.follow(|| runtime.block_on(inner.run(&command, stdio, &progress)).end);
@@ -289,8 +288,9 @@ impl Environment for Memory {
     }
 
     fn close(&self) -> Later<'_, ()> {
-        // Only files are left; running commands end with their processes.
+        // Only files are left.
         self.inner.config.spare.clear();
+        self.texts.break_off();
         Box::pin(async {})
     }
 }

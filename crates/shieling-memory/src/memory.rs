@@ -8,11 +8,12 @@ use std::sync::Arc;
 use rustix::pipe::PipeFlags;
 
 use super::bash::BashConfig;
+use super::running::Texts;
 use super::tree::Tree;
 
 /// Files and a bash in memory.
 ///
-/// Clones share the memory; [`Self::fork`] copies it.
+/// Clones share the memory; [`Self::fork`] copies it. Closing an environment interrupts what was started by this clone.
 ///
 /// # The bash in memory
 /// It supports the scripting language of bash 5: variables, arrays, arithmetic, expansions, functions, loops, `case`,
@@ -66,9 +67,25 @@ use super::tree::Tree;
 /// assert_eq!(memory.read("notes.txt")?, b"remember the milk\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
+    /// What this clone has started.
+    pub(crate) texts: Texts,
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.inner))
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Self {
+            inner,
+            texts: Texts::default(),
+        }
+    }
 }
 
 pub(crate) struct Inner {

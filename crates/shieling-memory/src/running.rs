@@ -4,7 +4,7 @@ use std::future::Future as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -88,6 +88,29 @@ impl Progress {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The texts that run now, other than those of sessions.
+#[derive(Default)]
+pub(super) struct Texts(Mutex<Vec<Weak<Progress>>>);
+
+impl Texts {
+    pub(super) fn add(&self, progress: &Arc<Progress>) {
+        let mut texts = self.lock();
+        texts.retain(|text| text.strong_count() > 0);
+        texts.push(Arc::downgrade(progress));
+    }
+
+    /// Interrupts all of them.
+    pub(super) fn break_off(&self) {
+        for text in self.lock().drain(..).filter_map(|text| text.upgrade()) {
+            text.break_off();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Progress>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import pickle
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,31 @@ def test_nothing_starts_after_close(place: dict[str, Any], mark: Mark) -> None:
     with pytest.raises(ClosedError):
         shieling.read_file("x")
     assert job.id == "j1"
+
+
+def test_closing_ends_a_command_that_another_thread_waits_for(place: dict[str, Any]) -> None:
+    shieling = Shieling(**place)
+    found: list[Outcome] = []
+    thread = threading.Thread(target=lambda: found.append(shieling.run("touch begun; sleep 30; echo late")))
+    thread.start()
+    while not shieling.exists("begun"):
+        time.sleep(0.01)
+    shieling.close()
+    thread.join(timeout=15)
+    assert not thread.is_alive() and found[0].status == "signalled" and found[0].stdout == ""
+
+
+def test_an_argument_that_nothing_can_take_is_an_error_of_this_package(here: Shieling) -> None:
+    for wrong in (
+        lambda: here.run("echo \ud800"),
+        lambda: here.ls(limit=-1),
+        lambda: here.ls(limit=2**70),
+        lambda: here.read_file("x", offset=-1),
+        lambda: here.edit_file("x", 5, "y"),  # type: ignore[arg-type]
+        lambda: here.grep(None),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ArgumentError):
+            wrong()
 
 
 def test_an_environment_that_nobody_holds_ends_what_it_runs(place: dict[str, Any], mark: Mark) -> None:

@@ -168,6 +168,25 @@ async fn a_text_is_broken_off_at_its_deadline_and_what_it_printed_is_kept() {
 }
 
 #[tokio::test]
+async fn closing_breaks_off_what_was_started_and_not_what_another_clone_started() {
+    let memory = memory();
+    let other = memory.clone();
+    let (closed, kept, ()) = tokio::join!(
+        run(&memory, "echo a; touch begun; sleep 100"),
+        run(&other, "until [ -e closed ]; do sleep 0.02; done; echo b"),
+        async {
+            while memory.read("begun").is_err() {
+                tokio::task::yield_now().await;
+            }
+            memory.close().await;
+            memory.write("closed", b"").expect("a file");
+        }
+    );
+    assert_eq!((closed.end, closed.stdout.text().as_str()), (End::Signalled(15), "a\n"));
+    assert_eq!((kept.end, kept.stdout.text().as_str()), (End::Exited(0), "b\n"));
+}
+
+#[tokio::test]
 async fn commands_run_beside_each_other_on_the_same_files() {
     let memory = memory();
     let (writer, reader) = tokio::join!(

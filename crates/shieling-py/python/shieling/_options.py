@@ -276,7 +276,7 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     import json  # of use here alone, and slow to import
 
     try:
-        return _native.open(
+        core = _native.open(
             json.dumps(settings),
             workspace,
             approval_ms,
@@ -285,3 +285,26 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
         )
     except ValueError as error:
         raise ConfigurationError(_in_keywords(str(error))) from None
+    return cast(_native.Core, _Checked(core))
+
+
+class _Checked:
+    """A native environment whose methods say what is wrong with an argument as every other function here does."""
+
+    def __init__(self, core: _native.Core) -> None:
+        self._core = core
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._core, name)
+        if not callable(found):
+            return found
+
+        def checked(*arguments: Any) -> Any:
+            try:
+                return found(*arguments)
+            except (OverflowError, TypeError, UnicodeEncodeError) as error:
+                raise ArgumentError(f"`{name}` cannot take this argument: {error}") from None
+
+        # Found at once from now on. What may change is no method.
+        self.__dict__[name] = checked
+        return checked

@@ -96,6 +96,11 @@ def test_a_blocking_command_returns_its_output(toolkit: TerminalToolkit) -> None
     assert toolkit.shell_exec("a", "true") == "Command executed successfully (no output)."
 
 
+def test_errors_name_the_line_of_the_command(toolkit: TerminalToolkit) -> None:
+    assert "line 1: no-such-program" in toolkit.shell_exec("a", "no-such-program")
+    assert "line 2: no-such-program" in toolkit.shell_exec("a", "true\nno-such-program")
+
+
 def test_commands_run_in_the_working_directory(toolkit: TerminalToolkit, tmp_path: Path) -> None:
     assert toolkit.working_dir == str(tmp_path / "work")
     assert toolkit.shell_exec("a", "pwd").strip() == toolkit.working_dir

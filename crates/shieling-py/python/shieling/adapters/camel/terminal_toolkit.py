@@ -511,11 +511,11 @@ class _Terminal:
         """Returns what the environment runs for `command`."""
         if not self.use_docker_backend:
             # One stream for both outputs, so that they stay in order.
-            return f"exec 2>&1\n{command}"
+            return f"exec 2>&1; {command}"
         return [
             *("docker", "exec", "-i", "-w", self.docker_workdir or "/workspace"),
             *("-e", "PYTHONUNBUFFERED=1", "-e", f"SHIELING_COMMAND={mark}"),
-            *(self._container_name, "bash", "-c", f"exec 2>&1\n{command}"),
+            *(self._container_name, "bash", "-c", f"exec 2>&1; {command}"),
         ]
 
     def _variables(self) -> dict[str, str]:
