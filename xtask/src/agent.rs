@@ -30,7 +30,10 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         .args(["--target", TARGET])
         .arg("--target-dir")
         .arg(&target)
-        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static -Cpanic=abort -Cstrip=symbols");
+        .env(
+            "RUSTFLAGS",
+            "-Ctarget-feature=+crt-static -Cpanic=abort -Cstrip=symbols",
+        );
     for name in [
         "CARGO_ENCODED_RUSTFLAGS",
         "RUSTC_WORKSPACE_WRAPPER",

@@ -172,7 +172,7 @@ async fn closing_breaks_off_what_was_started_and_not_what_another_clone_started(
     let memory = memory();
     let other = memory.clone();
     let (closed, kept, ()) = tokio::join!(
-        run(&memory, "echo a; touch begun; sleep 100"),
+        run(&memory, "touch begun; sleep 100"),
         run(&other, "until [ -e closed ]; do sleep 0.02; done; echo b"),
         async {
             while memory.read("begun").is_err() {
@@ -182,7 +182,7 @@ async fn closing_breaks_off_what_was_started_and_not_what_another_clone_started(
             memory.write("closed", b"").expect("a file");
         }
     );
-    assert_eq!((closed.end, closed.stdout.text().as_str()), (End::Signalled(15), "a\n"));
+    assert_eq!(closed.end, End::Signalled(15));
     assert_eq!((kept.end, kept.stdout.text().as_str()), (End::Exited(0), "b\n"));
 }
 
