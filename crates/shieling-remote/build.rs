@@ -69,11 +69,12 @@ fn main() {
         }
     }
     let cargo = env::var_os("CARGO").expect("cargo names itself");
+    let profile: &[&str] = if variable("OPT_LEVEL") == "1" { &QUICK } else { &PROFILE };
     let mut command = Command::new(cargo);
     command
         .args(["build", "--locked", "--bin", "shieling-agent"])
         .args(["--profile", "agent", "--target", &target])
-        .args(PROFILE.iter().chain(&FAST).flat_map(|key| ["--config", key]))
+        .args(profile.iter().flat_map(|key| ["--config", key]))
         .arg("--manifest-path")
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
@@ -110,7 +111,7 @@ fn main() {
 
 /// Its profile, which is set here, since a package has none. What is not on the way of every command and every byte is
 /// made small, since the program is sent to where it runs.
-const PROFILE: [&str; 14] = [
+const PROFILE: [&str; 18] = [
     "profile.agent.inherits = 'release'",
     "profile.agent.codegen-units = 1",
     "profile.agent.debug = false",
@@ -126,12 +127,17 @@ const PROFILE: [&str; 14] = [
     "profile.agent.package.shieling.opt-level = 2",
     "profile.agent.package.shieling-jail.opt-level = 2",
     "profile.agent.package.shieling-bash.opt-level = 2",
-];
-
-/// Dependencies that are made fast all the same.
-const FAST: [&str; 4] = [
+    // Dependencies that are made fast all the same.
     "profile.agent.package.tokio.opt-level = 2",
     "profile.agent.package.mio.opt-level = 2",
     "profile.agent.package.bytes.opt-level = 2",
     "profile.agent.package.memchr.opt-level = 2",
+];
+
+/// The same for a build that is itself hardly optimised, which is to be done soon.
+const QUICK: [&str; 4] = [
+    "profile.agent.inherits = 'release'",
+    "profile.agent.opt-level = 1",
+    "profile.agent.panic = 'abort'",
+    "profile.agent.strip = true",
 ];

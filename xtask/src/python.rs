@@ -6,10 +6,12 @@
 mod installed;
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
-use std::time::Instant;
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 
@@ -28,6 +30,12 @@ const TOOLS: [&str; 7] = [
 
 /// How many environments are installed at once, while the wheel is built.
 const INSTALLED_AT_ONCE: usize = 2;
+
+/// How many suites run at once.
+const SUITES_AT_ONCE: usize = 2;
+
+/// A suite: its name, the environment that it runs in, and its files.
+type Suite<'a> = (&'a str, PathBuf, Vec<String>);
 
 /// A framework whose adapter is tested with the framework installed.
 struct Framework {
@@ -174,17 +182,35 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         }
         report.push((INSTALLATION, all.is_ok(), start.elapsed()));
     }
+    // Tests wait more than they compute, so two suites run side by side; what they say is shown when they end.
+    let mut waiting: VecDeque<Suite<'_>> = VecDeque::new();
     if asked.wants(PACKAGE) {
-        let start = Instant::now();
-        let passed = suite(&tools, &project, &wheel, &["tests".to_owned()], &asked.rest)?;
-        report.push((PACKAGE, passed, start.elapsed()));
+        waiting.push_back((PACKAGE, tools.clone(), vec!["tests".to_owned()]));
     }
     for framework in frameworks {
-        let start = Instant::now();
         let files = files(&project, framework.tests)?;
-        let passed = suite(&place.join(framework.name), &project, &wheel, &files, &asked.rest)?;
-        report.push((framework.name, passed, start.elapsed()));
+        waiting.push_back((framework.name, place.join(framework.name), files));
     }
+    let waiting = Mutex::new(waiting);
+    let run_waiting = || -> anyhow::Result<Vec<(&str, bool, Duration)>> {
+        let mut report = Vec::new();
+        loop {
+            let next = waiting.lock().map_err(|_| anyhow!("a suite panicked"))?.pop_front();
+            let Some((name, environment, tests)) = next else {
+                return Ok(report);
+            };
+            let start = Instant::now();
+            let (passed, said) = suite(&environment, &project, &wheel, &tests, &asked.rest)?;
+            println!("── {name}\n{said}");
+            report.push((name, passed, start.elapsed()));
+        }
+    };
+    let reports = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..SUITES_AT_ONCE).map(|_| scope.spawn(&run_waiting)).collect();
+        let join = |worker: ScopedJoinHandle<'_, _>| worker.join().map_err(|_| anyhow!("a suite panicked"))?;
+        workers.into_iter().map(join).collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    report.extend(reports.into_iter().flatten());
     println!("──");
     for (name, passed, took) in &report {
         let word = if *passed { "ok" } else { "FAILED" };
@@ -215,20 +241,33 @@ fn install_waiting(waiting: &Mutex<VecDeque<&Framework>>, project: &Path, place:
 }
 
 /// Installs the wheel in an environment and runs tests there, without the sources, in which there is no native module.
-fn suite(environment: &Path, project: &Path, wheel: &Path, tests: &[String], rest: &[String]) -> anyhow::Result<bool> {
-    println!("── {}", environment.display());
+/// Whether they passed, and what pytest said.
+fn suite(
+    environment: &Path,
+    project: &Path,
+    wheel: &Path,
+    tests: &[String],
+    rest: &[String],
+) -> anyhow::Result<(bool, String)> {
     let mut install = pip(environment);
     install
         .args(["install", "--quiet", "--no-deps", "--force-reinstall"])
         .arg(wheel);
     done(&mut install, "installing the wheel for the tests")?;
+    let log = environment.with_extension("log");
+    let writer = File::create(&log).with_context(|| log.display().to_string())?;
     let mut pytest = python_of(environment);
     pytest
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
         .args(tests)
         .args(rest)
-        .current_dir(project);
-    Ok(pytest.status().context("cannot start pytest")?.success())
+        .current_dir(project)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let passed = pytest.status().context("cannot start pytest")?.success();
+    let said = std::fs::read(&log)?;
+    Ok((passed, String::from_utf8_lossy(&said).into_owned()))
 }
 
 /// The files of an adapter's tests.

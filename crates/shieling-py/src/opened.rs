@@ -372,7 +372,7 @@ impl Core {
         screen: bool,
         peek: bool,
     ) -> PyResult<Call> {
-        let embedded = self.embedded()?.clone();
+        let embedded = self.open()?;
         let until = match until {
             "output" => Until::Output,
             "quiet" => Until::Quiet,
@@ -421,7 +421,7 @@ impl Core {
 
     /// The outcome of a job, waited for so long; without a time as long as it takes. Nothing counts as seen by it.
     fn job_wait(&self, id: &str, wait_ms: Option<u64>) -> PyResult<Call> {
-        let embedded = self.embedded()?.clone();
+        let embedded = self.open()?;
         or_ended(job_id(id), |job| {
             Call::begin(async move {
                 let wait = wait_ms.map_or(EVER, Duration::from_millis);
@@ -432,7 +432,7 @@ impl Core {
     }
 
     fn job_wait_for(&self, id: &str, pattern: Option<String>, port: Option<u16>, budget_ms: u64) -> PyResult<Call> {
-        let embedded = self.embedded()?.clone();
+        let embedded = self.open()?;
         let what = match (pattern, port) {
             (Some(pattern), _) => WaitFor::Pattern(pattern),
             (None, Some(port)) => WaitFor::Port(port),
@@ -448,7 +448,7 @@ impl Core {
     }
 
     fn job_kill(&self, id: &str) -> PyResult<Call> {
-        let embedded = self.embedded()?.clone();
+        let embedded = self.open()?;
         or_ended(job_id(id), |job| {
             Call::begin(async move {
                 embedded.shieling().kill(&job).await?;
@@ -460,7 +460,7 @@ impl Core {
 
     /// Changes the size of a job's terminal. Why that cannot be, if it cannot: its code, and words.
     fn job_resize(&self, id: &str, rows: u16, columns: u16) -> PyResult<Option<(&'static str, String)>> {
-        let embedded = self.embedded()?;
+        let embedded = self.open()?;
         let Ok(job) = id.parse() else {
             return Ok(Some(("unknown", format!("there is no job `{}`", id.escape_debug()))));
         };

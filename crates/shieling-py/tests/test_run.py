@@ -275,6 +275,9 @@ def test_nothing_starts_after_close(place: dict[str, Any], mark: Mark) -> None:
         shieling.run("true")
     with pytest.raises(ClosedError):
         shieling.read_file("x")
+    for late in (job.view, job.wait, job.kill, lambda: shieling.job("j1")):
+        with pytest.raises(ClosedError):
+            late()
     assert job.id == "j1"
 
 

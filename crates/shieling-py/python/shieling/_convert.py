@@ -234,6 +234,8 @@ def jobs(core: _native.Core) -> tuple[JobInfo, ...]:
 def known_job(core: _native.Core, id: str) -> str:
     known = [one["job"] for one in core.list()["jobs"]]
     if id not in known:
+        if core.closed:
+            raise ClosedError("this `Shieling` was closed, and has no jobs any more")
         names = ", ".join(f"`{one}`" for one in known)
         raise JobError(f"there is no job `{id}`; there are {names or 'no jobs'}", "unknown")
     return id

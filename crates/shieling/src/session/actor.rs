@@ -5,7 +5,9 @@
 //! and their output still belongs to the job.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe;
@@ -200,6 +202,10 @@ impl Actor {
                 }
             };
             if self.open == [false, false] && self.life.is_over_with_output() {
+                // Whose main process was a shell that has ended as well, everything may be known to be gone by now.
+                if self.job.last().is_none() {
+                    let _ = pin!(self.job.event()).poll(&mut Context::from_waker(Waker::noop()));
+                }
                 return match self.job.last() {
                     Some(last) => last.ok(),
                     None => Some(Ended::default()),

@@ -255,6 +255,33 @@ async fn m2_c4_the_end_of_a_session_is_the_end_of_its_daemons() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_ends_its_shell_tells_how_many_processes_went_with_it() {
+    let _beside = beside().await;
+    for at in BOTH {
+        let place = Place::new(at, None);
+        for (text, code) in [("exit 3", 3), ("false || exit", 1), ("set -e; exit 0", 0)] {
+            place
+                .shell("sleep 79 >/dev/null 2>&1 & sleep 78 >/dev/null 2>&1 &")
+                .await;
+            let outcome = place.shell(text).await;
+            assert_eq!(
+                (outcome.exit_code, outcome.ended_processes, outcome.survivors),
+                (Some(code), 2, 0),
+                "{text}: {outcome:?}"
+            );
+        }
+        let outcome = place.shell("sleep 79 & exit 4").await;
+        assert_eq!(
+            (outcome.exit_code, outcome.ended_processes),
+            (Some(4), 1),
+            "{outcome:?}"
+        );
+        assert_eq!(place.shell("exit 5").await.ended_processes, 0);
+        place.close().await.expect("nothing is left");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shell_that_was_killed_between_two_commands_is_started_anew() {
     let _beside = beside().await;
     // In a sandbox, no session reaches the shell of another.

@@ -87,7 +87,8 @@ impl Running {
                     MainEnd::Signalled(SIGTERM)
                 }
                 (Some(done), _) if done.number == self.number => MainEnd::Exited(done.status),
-                (_, Some(end)) => end,
+                // The shell has ended, and takes with it what its commands have left behind: both are told together.
+                (_, Some(end)) if channel.gone.is_some() || channel.lost => end,
                 _ if channel.lost => return self.last(Event::Lost),
                 _ => return,
             };
