@@ -301,6 +301,8 @@ def test_an_argument_that_nothing_can_take_is_an_error_of_this_package(here: Shi
         lambda: here.read_file("x", offset=-1),
         lambda: here.edit_file("x", 5, "y"),  # type: ignore[arg-type]
         lambda: here.grep(None),  # type: ignore[arg-type]
+        lambda: here.grep("x", globs="*.py"),
+        lambda: here.write_file("x", "\ud800"),
     ):
         with pytest.raises(ArgumentError):
             wrong()

@@ -139,7 +139,10 @@ def path(value: Path) -> str:
 def content(value: str | bytes) -> bytes:
     """What is written, as bytes."""
     if isinstance(value, str):
-        return value.encode()
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise ArgumentError(f"the content cannot be written as UTF-8: {error}; give bytes") from None
     if not isinstance(value, (bytes, bytearray, memoryview)):
         # Of a number, `bytes` would make so many NULs.
         raise ArgumentError(f"a content is a string or bytes, and this is {type(value).__name__}")
@@ -260,7 +263,14 @@ def view(
 def job_write(
     core: _native.Core, id: str, text: str, keys: Sequence[str], enter: bool, wait: Duration
 ) -> _native.Call:
-    return core.job_write(id, text, list(keys), enter, duration_ms(wait, "wait"))
+    return core.job_write(id, text, _texts(keys, "keys"), enter, duration_ms(wait, "wait"))
+
+
+def _texts(value: Sequence[str], name: str) -> list[str]:
+    """A list of texts. One text is none: it would be taken for a list of characters."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise ArgumentError(f"`{name}` is {value!r}, and has to be a list of strings")
+    return list(value)
 
 
 def job_wait(core: _native.Core, id: str, timeout: Duration | None) -> _native.Call:
@@ -291,7 +301,7 @@ def why(core: _native.Core, command: str | Sequence[str], cwd: Path | None) -> _
 
 
 def describe(core: _native.Core, tools: Sequence[str] | None) -> _native.Call:
-    return core.describe(None if tools is None else list(tools))
+    return core.describe(None if tools is None else _texts(tools, "tools"))
 
 
 def grep(
@@ -306,7 +316,7 @@ def grep(
     limit: int,
     cursor: str | None,
 ) -> _native.Call:
-    return core.grep(pattern, path(where), flags, list(globs), before, after, mode, limit, cursor)
+    return core.grep(pattern, path(where), flags, _texts(globs, "globs"), before, after, mode, limit, cursor)
 
 
 def receive(native: _native.Process, is_stderr: bool, timeout: Duration | None) -> _native.Call:

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import resource
+import threading
 import time
 from collections.abc import Coroutine
 from pathlib import Path
@@ -711,3 +712,21 @@ def test_further_keywords_reach_the_environment(tmp_path: Path) -> None:
                 await tool_.run("true && id")
 
     run(go())
+
+
+@pytest.mark.parametrize("mode", ["persistent", "stateless"])
+def test_one_tool_serves_several_event_loops(mode: Any, environment: str, tmp_path: Path) -> None:
+    tool = LocalShellTool(
+        mode=mode, workdir=str(tmp_path), environment=environment, acknowledge_unsafe=True, approval_mode="never_require"
+    )
+    found: list[str] = []
+    threads = [
+        threading.Thread(target=lambda number=number: found.append(run(tool.run(f"sleep 0.1; echo {number}")).stdout))
+        for number in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    run(tool.close())
+    assert sorted(text.strip() for text in found) == ["0", "1", "2", "3"]

@@ -899,3 +899,12 @@ def test_threads_of_sessions_end(toolkit: TerminalToolkit) -> None:
         toolkit.shell_exec(str(number), "echo x", block=False)
         ended(toolkit, str(number))
     until(lambda: threading.active_count() <= before)
+
+
+def test_rules_and_approvers_see_the_command_as_it_is(make: Make) -> None:
+    allowed = make(shieling={"allow": ["ls"]})
+    assert allowed.shell_exec("a", "ls -d .").strip() == "."
+    assert "rejected" in allowed.shell_exec("a", "id")
+    asked: list[str] = []
+    options = {"approval": "always", "approver": lambda question: asked.append(question.text) or True}
+    assert make(shieling=options).shell_exec("a", "echo hi").strip() == "hi" and asked == ["echo hi"]

@@ -496,3 +496,17 @@ def test_in_the_sandbox_the_same_commands_run(root: Path) -> None:
     assert (result["stdout"], result["return_code"]) == ("alpha\n", 0)
     assert agent.run_shell_command("cat nope | cat a.txt")["return_code"] == 1
     assert SECRET not in str(agent.run_shell_command("grep -r hunter . --exclude-dir=.git"))
+
+
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_pipelines_run_under_rules_of_ones_own(root: Path, environment: str) -> None:
+    for options in ({"allow": ["ls", "wc"]}, {"policy": "readonly"}):
+        agent = Agent(shell_environment=need(environment), shieling=options)
+        found = agent.run_shell_command("ls sub | wc -l")
+        assert (found["status"], found.get("stdout", "").strip()) == ("success", "1"), found
+
+
+def test_a_text_that_cannot_be_given_to_a_program_was_not_executed(root: Path) -> None:
+    for text in ("cat a\0b", "cat \udcff"):
+        found = Agent().run_shell_command(text)
+        assert found["executed"] is False and found["error"].startswith("Invalid command syntax"), found

@@ -564,3 +564,37 @@ def test_a_hardened_container_is_described() -> None:
     assert (env._image, env._user, env._network_disabled, env._cap_drop) == ("x:1", "nobody", True, ["ALL"])
     assert env._tmpfs == {"/tmp": "noexec,nosuid,size=64m", "/workspace": "size=128m"}
     assert run(env.is_alive()) is False
+
+
+@pytest.mark.parametrize("kind", ["sandbox", "memory"])
+def test_nothing_is_lost_of_more_files_than_one_answer_holds(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shieling.adapters.pydantic_ai import local
+
+    monkeypatch.setattr(local, "_PAGE", 3)
+    env = LocalEnvironment(tmp_path, environment=need(kind) if kind == "sandbox" else kind)
+    names = [f"{number}.txt" for number in range(10)]
+    for name in names:
+        run(env.write_file(f"many/{name}", "hay"))
+    run(env.write_file("zz.txt", "needle\n"))
+    assert [entry.name for entry in run(env.ls("many"))] == names
+    assert run(env.glob("zz*")) == ["zz.txt"] and len(run(env.glob("many/*.txt"))) == 10
+    assert run(env.grep("needle")) == "zz.txt:1:needle"
+
+
+def test_errors_of_files_in_a_sandbox_are_those_of_the_host(env: LocalEnvironment, tmp_path: Path) -> None:
+    with pytest.raises(NotADirectoryError, match="Not a directory: no"):
+        run(env.ls("no"))
+    assert run(env.glob("*", path="no")) == [] and run(env.grep("x", path="no")) == ""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a").write_text("x")
+    assert [entry.path for entry in run(env.ls(str(tmp_path / "sub")))] == ["sub/a"]
+
+
+def test_rules_and_approvers_see_the_command_as_it_is(env: LocalEnvironment, tmp_path: Path) -> None:
+    asked: list[str] = []
+    kind = env._environment
+    options = {"approval": "always", "approver": lambda question: asked.append(question.text) or True}
+    strict = LocalEnvironment(tmp_path, environment=kind, shieling=options)
+    assert run(strict.shell("echo hi")).output == "hi\n" and asked == ["echo hi"]

@@ -73,7 +73,8 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
             let why = format!("the message is longer than {LONGEST} bytes, which is the limit; nothing was done");
             Some((ErrorData::invalid_request(why, None), id(&line)))
         } else {
-            wrong(&line).map(|why| (ErrorData::new(ErrorCode::PARSE_ERROR, why, None), None))
+            // Under its id, as far as it can be found: the client waits for the answer to that.
+            wrong(&line).map(|why| (ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id(&line)))
         };
         let handed_on = match answer {
             Some(answer) => bad.send(answer).await.is_ok(),
@@ -94,10 +95,30 @@ fn wrong(line: &[u8]) -> Option<String> {
         return None;
     }
     let error = serde_json::from_slice::<Value>(line).err()?;
-    Some(format!("the line is no JSON: {error}"))
+    let surrogate = if error.to_string().contains("surrogate") || error.to_string().contains("hex escape") {
+        "; `\\ud800` to `\\udfff` stand in pairs, of which one is missing here"
+    } else {
+        ""
+    };
+    Some(format!("the line is no JSON{surrogate}: {error}; nothing was done"))
 }
 
-/// Returns the id of a message of which only the start is known: the value of `id` in the outermost object.
+/// Returns the length of a text in quotes, whatever stands in it.
+fn text_length(start: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in start.iter().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns the id of a message of which only the start is known, or which is no JSON: the value of `id` in the
+/// outermost object.
 fn id(start: &[u8]) -> Option<RequestId> {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -106,9 +127,10 @@ fn id(start: &[u8]) -> Option<RequestId> {
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.saturating_sub(1),
             b'"' => {
-                let mut texts = serde_json::Deserializer::from_slice(&start[at..]).into_iter::<String>();
-                let text = texts.next()?.ok()?;
-                at += texts.byte_offset();
+                let length = text_length(&start[at..])?;
+                // What is no text, such as half of a surrogate pair, is not the name that is looked for.
+                let text = serde_json::from_slice::<String>(&start[at..at + length]).unwrap_or_default();
+                at += length;
                 let rest = start[at..].trim_ascii_start();
                 if let (1, "id", Some(value)) = (depth, text.as_str(), rest.strip_prefix(b":")) {
                     let mut values = serde_json::Deserializer::from_slice(value).into_iter();
@@ -180,6 +202,10 @@ mod tests {
         assert_eq!(
             found(r#"{"params":{"id":1,"x":["id"]},"id":"a\"b","m"#).as_deref(),
             Some("a\"b")
+        );
+        assert_eq!(
+            found(r#"{"params":{"x":"\ud83d","y":1e400},"id":9,"m":1}"#).as_deref(),
+            Some("9")
         );
         for none in [
             r#"{"params":{"id":1,"aaaaaa"#,

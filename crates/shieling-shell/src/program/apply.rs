@@ -5,6 +5,7 @@ use super::language::language;
 use super::parse::{Arguments, find_sub, parse};
 use super::start::{launch, launch_text};
 use super::table::{Bring, Operands, Program, Role, Value};
+use super::walks::leaves_out;
 use super::{awk, sed};
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
@@ -505,6 +506,13 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             | Role::Depth
     );
     if data && !is_rough && !word.prefix().starts_with('@') {
+        return Ok(());
+    }
+    if run.name.starts_with("git ")
+        && matches!(role, Role::Rev | Role::Read | Role::Write | Role::Path)
+        && leaves_out(word)
+    {
+        // A pathspec that only leaves files out; what is left is looked at as a walk.
         return Ok(());
     }
     let (object, span) = (word.shown(), word.span);

@@ -3,6 +3,7 @@
 use super::parse::find_sub;
 use super::parse::parse;
 use super::table::find;
+use super::walks::leaves_out;
 use crate::reading::Invocation;
 use crate::word::Word;
 
@@ -79,7 +80,12 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,
-            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => given(PATCH) && !limited && !brief,
+            // The whole of each commit that touches what was chosen.
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" if given(&["--full-diff"]) => !brief,
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" | "stash list" => {
+                given(PATCH) && !limited && !brief
+            }
+            "range-diff" => !brief,
             "stash show" => given(&["-p", "-u", "--patch"]) && !limited,
             "grep" => {
                 // A revision behind the pattern searches what was committed.
@@ -112,7 +118,6 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
 
 /// Whether pathspecs choose nothing that is hidden; those that only leave out choose all the rest.
 fn limits(pathspecs: &[Word], chosen: &dyn Fn(&Word) -> bool) -> bool {
-    let leaves_out = |word: &&Word| word.prefix().starts_with(":!") || word.prefix().starts_with(":^");
     let mut choosing = pathspecs.iter().filter(|word| !leaves_out(word)).peekable();
     choosing.peek().is_some() && choosing.all(chosen)
 }

@@ -1,7 +1,7 @@
 //! The few programs whose arguments follow no table.
 
 use super::apply::{apply_role, record};
-use super::parse::parse;
+use super::parse::{parse, parse_leading};
 use super::start::launch;
 use super::table::{Program, Role};
 use crate::reader::{Launch, Reader, Run};
@@ -37,6 +37,7 @@ pub(crate) fn special(
         "cargo-fmt" => cargo_fmt(program, run, reader),
         "compiler" => Ok(compiler(program, run, reader)),
         "submodule-foreach" => foreach(run, reader).map(|()| true),
+        "for-each-repo" => for_each_repo(program, run, reader).map(|()| true),
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
             reader.effect(
@@ -427,6 +428,15 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
     let mut found = parse(program, &run.args);
     let mark = |word: &Word| word.known().is_some_and(|text| text.starts_with(":::"));
     let Some(at) = found.operands.iter().position(mark) else {
+        if run.name == "sem" && !found.operands.is_empty() {
+            // Without any input, it runs the words that it is given, put together, with a shell.
+            let argv = std::mem::take(&mut found.operands);
+            record(program, run, found, reader)?;
+            return match joined_text(&argv) {
+                Some(text) => reader.shell_text(&text, Some(run.index)).map(|()| true),
+                None => Ok(true),
+            };
+        }
         return Ok(false);
     };
     let given = found.operands.split_off(at);
@@ -807,6 +817,24 @@ fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         Some(text) => reader.shell_text(&text, Some(run.index)),
         None => Ok(()),
     }
+}
+
+/// `git for-each-repo`: what follows its options is run by git, in repositories that a setting names.
+fn for_each_repo(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse_leading(program, &run.args);
+    let mut argv = vec![Word::text("git", run.span)];
+    argv.append(&mut found.operands);
+    record(program, run, found, reader)?;
+    let because = "it runs git in repositories that a setting names".to_owned();
+    let by = Some(run.index);
+    reader.effect(
+        Action::Doubt(Doubt::Setting, because),
+        run.name.clone(),
+        run.span,
+        by,
+        Via::Operand,
+    );
+    launch(&argv, run, reader)
 }
 
 /// `ssh`: what stands behind the host is put together and read by the shell there.

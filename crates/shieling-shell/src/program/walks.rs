@@ -195,6 +195,8 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         named.retain(|(at, ..)| *at >= before);
         named.iter_mut().for_each(|(_, _, or_revision)| *or_revision = false);
     }
+    // These only take something away from the others.
+    named.retain(|(_, word, _)| !leaves_out(word));
     let (excluded, mut roots): (Vec<_>, Vec<_>) = named
         .into_iter()
         .map(|(_, word, or_revision)| (word, or_revision))
@@ -207,6 +209,13 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         return vec![None];
     }
     roots.into_iter().map(Some).collect()
+}
+
+/// Whether a word is a pathspec of git that only leaves files out.
+pub(super) fn leaves_out(word: &Word) -> bool {
+    [":!", ":^", ":(exclude"]
+        .iter()
+        .any(|magic| word.prefix().starts_with(magic))
 }
 
 /// A root with wildcards of the program's own, as git takes: names below the current directory.

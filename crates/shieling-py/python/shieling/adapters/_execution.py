@@ -25,6 +25,7 @@ __all__ = [
     "approval_options",
     "exit_status",
     "host_variables",
+    "is_judged_as_written",
     "kept_bytes",
     "named_path",
     "paths_in",
@@ -94,6 +95,14 @@ def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if options.get("approval") is not None or any(options.get(name) for name in _RULES):
         return {"acknowledge_unsafe": True, "approval": options.get("approval") or "never"}
     return {"approval": "policy", "approver": let_unreadable_run}
+
+
+def is_judged_as_written(options: Mapping[str, Any]) -> bool:
+    """Whether a command has to be given as it was asked for, without anything that an adapter puts before it.
+
+    An allow list would have to name that as well, and an approver would be shown it.
+    """
+    return any(options.get(name) for name in ("allow", "policy", "approver", "approval"))
 
 
 def let_unreadable_run(question: Question) -> bool | None:

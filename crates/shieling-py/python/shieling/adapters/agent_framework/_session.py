@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import AsyncProcess, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
 from .._execution import approval_options
+from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
 from ._truncate import truncate_head_tail, truncate_text_head_tail
 from ._types import ShellCommandError, ShellExecutionError, ShellResult
@@ -194,7 +195,7 @@ class _Session:
         self._options = {**self._first_options(), **(options or {})}
         self._shieling: AsyncShieling | None = None
         self._close_generation = 0
-        self._run_lock = asyncio.Lock()
+        self._run_lock = LoopsLock()
 
     def _first_options(self) -> dict[str, Any]:
         """Returns options of the environment that go before the caller's.

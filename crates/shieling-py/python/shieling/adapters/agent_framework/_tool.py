@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ... import AsyncShieling
 from . import _framework
+from ._lock import LoopsLock
 from ._policy import ShellPolicy, ShellRequest
 from ._resolve import is_powershell, resolve_shell
 from ._session import (
@@ -271,18 +271,13 @@ class LocalShellTool(ShellToolBase):
         self._session: ShellSession | PipedSession | None = None
         self._shieling: AsyncShieling | None = None
         self._inherited: dict[str, str] = {}
-        self._session_lock: asyncio.Lock | None = None
-
-    def _get_session_lock(self) -> asyncio.Lock:
-        if self._session_lock is None:
-            self._session_lock = asyncio.Lock()
-        return self._session_lock
+        self._session_lock = LoopsLock()
 
     async def start(self) -> None:
         """Starts the persistent shell's environment; does nothing in `stateless` mode."""
         if self._mode != "persistent":
             return
-        async with self._get_session_lock():
+        async with self._session_lock:
             if self._session is None:
                 session = session_class(self._interactive_argv)(
                     self._interactive_argv,
@@ -298,7 +293,7 @@ class LocalShellTool(ShellToolBase):
 
     async def close(self) -> None:
         """Ends the shell and everything that commands left running. May be called again."""
-        async with self._get_session_lock():
+        async with self._session_lock:
             session, self._session = self._session, None
             shieling, self._shieling = self._shieling, None
             if session is not None:
@@ -317,7 +312,7 @@ class LocalShellTool(ShellToolBase):
     async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
         check_cap(self._max_output_bytes)
         self._check_shell(self._stateless_argv)
-        async with self._get_session_lock():
+        async with self._session_lock:
             if self._shieling is None:
                 self._inherited = dict(os.environ)
                 self._shieling = open_shieling(

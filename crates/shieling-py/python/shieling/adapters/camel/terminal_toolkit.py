@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
-from .._execution import approval_options
+from .._execution import approval_options, is_judged_as_written
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -511,7 +511,7 @@ class _Terminal:
         """Returns what the environment runs for `command`."""
         if not self.use_docker_backend:
             # One stream for both outputs, so that they stay in order.
-            return f"exec 2>&1; {command}"
+            return command if is_judged_as_written(self._options) else f"exec 2>&1; {command}"
         return [
             *("docker", "exec", "-i", "-w", self.docker_workdir or "/workspace"),
             *("-e", "PYTHONUNBUFFERED=1", "-e", f"SHIELING_COMMAND={mark}"),

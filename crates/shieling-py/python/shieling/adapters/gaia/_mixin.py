@@ -13,7 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
-from .._execution import Execution, HostVariables, exit_status, host_variables, kept_bytes, named_path, reached_paths
+from .._execution import (
+    Execution,
+    HostVariables,
+    exit_status,
+    host_variables,
+    is_judged_as_written,
+    kept_bytes,
+    named_path,
+    reached_paths,
+)
 from ._rules import (
     Refusal,
     described,
@@ -289,6 +298,8 @@ class ShellToolsMixin:
             return found
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MOST_SECONDS:
             return refusal(f"Invalid timeout: {timeout!r}; give a number of seconds from 1 to {_MOST_SECONDS}")
+        if "\0" in command or not command.isprintable() and _unwritable(command):
+            return refusal("Invalid command syntax: the command holds a NUL byte or half of a character")
         found, segments = self._shell_command_refusal(command)
         if found is not None:
             return found
@@ -328,11 +339,14 @@ class ShellToolsMixin:
     def _executed(
         self, execution: Execution, command: str, text: str, stages: int, cwd: str, timeout: float
     ) -> dict[str, Any]:
-        if stages > 1:
-            text += _PIPE_STATUS
+        runner = execution
+        if not is_judged_as_written(self.shell_options or {}):
+            if stages > 1:
+                text += _PIPE_STATUS
+            # What was judged runs without being judged again: the lines that read the pipeline's end are not the
+            # agent's.
+            runner = self._runner(execution)
         start = time.monotonic()
-        # What was judged runs without being judged again: the lines that read the pipeline's end are not the agent's.
-        runner = self._runner(execution)
         host: HostVariables = "filtered" if self.shell_environment == "local" else "none"
         self._record_command_execution()
         outcome = runner.blocking().run(text, timeout=timeout, env=host_variables(host))
@@ -414,6 +428,14 @@ def _writes(cmd_base: str, cmd_parts: Sequence[str]) -> Optional[Refusal]:
     verdict = _judge.blocking().why([program(cmd_parts[0]), *cmd_parts[1:]])
     denied = [reason for reason in verdict.reasons if reason.decision == "deny"]
     return refusal(**dict(described(denied))) if denied else None
+
+
+def _unwritable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _cut(text: str, size: int, stream: str) -> tuple[str, bool]:

@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._execution import NO_LIMIT_SECONDS, Execution, HostVariables, exit_status, host_variables, kept_bytes, printed
+from .._execution import (
+    NO_LIMIT_SECONDS,
+    Execution,
+    HostVariables,
+    exit_status,
+    host_variables,
+    is_judged_as_written,
+    kept_bytes,
+    printed,
+)
 from ._base import (
     IMAGE_EXTENSIONS,
     MAX_OUTPUT_CHARS,
@@ -37,6 +46,7 @@ __all__ = ["LocalEnvironment", "LocalEnvironmentProcess"]
 
 _LARGEST_FILE = 64 * 1024 * 1024
 _CHUNK = 8192
+_PAGE = 10_000
 _TIMED_OUT = "[Command timed out]"
 
 T = TypeVar("T")
@@ -159,7 +169,7 @@ class LocalEnvironment(ExecutionEnvironment):
         # Where a policy may hide or protect files, and where commands cannot be trusted with links, the file methods
         # go through `Shieling`, which knows both.
         policy = ("policy", "ignore", "readonly", "require_write_approval")
-        self._merged = not (self._bounds.get("allow") or self._bounds.get("policy"))
+        self._merged = not is_judged_as_written(self._bounds)
         self._guarded = environment != "local" or any(self._bounds.get(name) for name in policy)
 
     @property
@@ -305,10 +315,14 @@ class LocalEnvironment(ExecutionEnvironment):
     async def ls(self, path: str = ".") -> list[FileInfo]:
         if not self._guarded:
             return await asyncio.to_thread(self._list, path)
-        listed = await self._file(path, lambda: self._execution.asynchronous().ls(path, limit=10_000))
-        prefix = "" if os.path.normpath(path) == "." else f"{os.path.normpath(path)}/"
+        shieling = self._execution.asynchronous()
+        try:
+            pages = await self._pages(path, lambda after: shieling.ls(path, limit=_PAGE, after=after))
+        except FileNotFoundError:
+            raise NotADirectoryError(f"Not a directory: {path}") from None
+        prefix = self._prefix(path)
         entries: list[FileInfo] = []
-        for entry in listed.entries:
+        for entry in (entry for page in pages for entry in page.entries):
             is_dir = entry.kind == "directory"
             if entry.kind == "link" and not entry.dangling and self._environment != "memory":
                 is_dir = (self._root_dir / path / entry.path).is_dir()
@@ -337,16 +351,42 @@ class LocalEnvironment(ExecutionEnvironment):
         if os.path.isabs(pattern) or ".." in Path(pattern).parts:
             raise _outside(pattern)
         if self._guarded:
-            found = await self._file(
-                path,
-                lambda: self._execution.asynchronous().glob("**/*", path=path, ignored=True, dotted=True, limit=10_000),
-            )
-            prefix = "" if os.path.normpath(path) == "." else f"{os.path.normpath(path)}/"
-            return [f"{prefix}{name}" for name in found.paths if glob_match(name, pattern)]
+            names = await self._names(path)
+            return [f"{self._prefix(path)}{name}" for name in names if glob_match(name, pattern)]
         directory = self._resolve_path(path)
         return await asyncio.to_thread(
             lambda: [self._relative(found) for found in sorted(directory.glob(pattern)) if self._inside(found)]
         )
+
+    async def _names(self, path: str) -> list[str]:
+        """All files and directories below a directory, relative to it; none if it is not there."""
+        shieling = self._execution.asynchronous()
+        try:
+            pages = await self._pages(
+                path,
+                lambda after: shieling.glob("**/*", path=path, ignored=True, dotted=True, limit=_PAGE, after=after),
+            )
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [name for page in pages for name in page.paths]
+
+    async def _pages(self, path: str, call: Callable[[str | None], Any]) -> list[Any]:
+        """All pages of an answer."""
+        page = await self._file(path, lambda: call(None))
+        pages = [page]
+        while page.next is not None:
+            after = page.next
+            page = await self._file(path, lambda: call(after))
+            pages.append(page)
+        return pages
+
+    def _prefix(self, path: str) -> str:
+        """What stands before names in a directory, so that they are relative to the root."""
+        path = os.path.normpath(path)
+        if os.path.isabs(path):
+            root = self._root_dir if self._environment == "memory" else self._root_dir.resolve()
+            path = os.path.relpath(path if self._environment == "memory" else os.path.realpath(path), root)
+        return "" if path == "." else f"{path}/"
 
     def _inside(self, path: Path) -> bool:
         """Whether a path is below the root, and the directory that it is in is, with links followed."""
@@ -390,8 +430,8 @@ class LocalEnvironment(ExecutionEnvironment):
         if data is not None:
             texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
         else:
-            for name in await self.glob("**/*", path=path):
-                relative = name if os.path.normpath(path) == "." else os.path.relpath(name, path)
+            for relative in await self._names(path):
+                name = f"{self._prefix(path)}{relative}"
                 if any(part.startswith(".") for part in name.split("/")):
                     continue
                 if glob_pattern and not glob_match(relative, f"**/{glob_pattern}"):
