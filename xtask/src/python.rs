@@ -206,7 +206,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         }
     };
     let reports = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..SUITES_AT_ONCE).map(|_| scope.spawn(&run_waiting)).collect();
+        let workers: Vec<_> = (0..SUITES_AT_ONCE).map(|_| scope.spawn(run_waiting)).collect();
         let join = |worker: ScopedJoinHandle<'_, _>| worker.join().map_err(|_| anyhow!("a suite panicked"))?;
         workers.into_iter().map(join).collect::<anyhow::Result<Vec<_>>>()
     })?;
