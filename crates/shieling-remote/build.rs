@@ -134,7 +134,7 @@ const PROFILE: [&str; 18] = [
     "profile.agent.package.memchr.opt-level = 2",
 ];
 
-/// The same for a build that is itself hardly optimised, which is to be done soon.
+/// The same for a build that is itself hardly optimised, and should be quick.
 const QUICK: [&str; 4] = [
     "profile.agent.inherits = 'release'",
     "profile.agent.opt-level = 1",

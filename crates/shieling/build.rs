@@ -52,7 +52,8 @@ fn main() {
     // One place for all profiles and targets, beside them: it is the same program in each.
     let beside = out.ancestors().nth(4).unwrap_or(&out);
     let beside = match beside.parent() {
-        Some(parent) if beside.ends_with(&target) => parent,
+        // With this file, cargo marks the directory of all.
+        Some(parent) if beside.ends_with(&target) && parent.join("CACHEDIR.TAG").exists() => parent,
         _ => beside,
     };
     let place = beside.join("jail");

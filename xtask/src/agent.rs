@@ -1,5 +1,5 @@
 //! Makes the agent program for builds without optimisation, which do not carry it, and for the tests: static, as a
-//! release carries it, but not optimised either.
+//! release carries it, but without optimisation.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

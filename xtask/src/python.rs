@@ -200,8 +200,14 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
                 return Ok(report);
             };
             let start = Instant::now();
-            let (passed, said) = suite(&environment, &project, &wheel, &tests, &asked.rest)?;
-            println!("── {name}\n{said}");
+            let log = place.join(format!("{name}.log"));
+            println!("── {name} begins; its output so far: {}", log.display());
+            let passed = suite(&environment, &project, &wheel, &tests, &asked.rest, &log).unwrap_or_else(|error| {
+                eprintln!("error: {name}: {error:#}");
+                false
+            });
+            let said = std::fs::read(&log).unwrap_or_default();
+            println!("── {name}\n{}", String::from_utf8_lossy(&said));
             report.push((name, passed, start.elapsed()));
         }
     };
@@ -241,21 +247,21 @@ fn install_waiting(waiting: &Mutex<VecDeque<&Framework>>, project: &Path, place:
 }
 
 /// Installs the wheel in an environment and runs tests there, without the sources, in which there is no native module.
-/// Whether they passed, and what pytest said.
+/// Whether they passed; what pytest says goes to `log`.
 fn suite(
     environment: &Path,
     project: &Path,
     wheel: &Path,
     tests: &[String],
     rest: &[String],
-) -> anyhow::Result<(bool, String)> {
+    log: &Path,
+) -> anyhow::Result<bool> {
     let mut install = pip(environment);
     install
         .args(["install", "--quiet", "--no-deps", "--force-reinstall"])
         .arg(wheel);
     done(&mut install, "installing the wheel for the tests")?;
-    let log = environment.with_extension("log");
-    let writer = File::create(&log).with_context(|| log.display().to_string())?;
+    let writer = File::create(log).with_context(|| log.display().to_string())?;
     let mut pytest = python_of(environment);
     pytest
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
@@ -265,9 +271,7 @@ fn suite(
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);
-    let passed = pytest.status().context("cannot start pytest")?.success();
-    let said = std::fs::read(&log)?;
-    Ok((passed, String::from_utf8_lossy(&said).into_owned()))
+    Ok(pytest.status().context("cannot start pytest")?.success())
 }
 
 /// The files of an adapter's tests.

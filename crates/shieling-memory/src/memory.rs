@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::pipe::PipeFlags;
 
 use super::bash::BashConfig;
-use super::running::Texts;
+use super::running::RunningTexts;
 use super::tree::Tree;
 
 /// Files and a bash in memory.
@@ -70,7 +70,7 @@ use super::tree::Tree;
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
     /// What this clone has started.
-    pub(crate) texts: Texts,
+    pub(crate) texts: RunningTexts,
 }
 
 impl Clone for Memory {
@@ -83,7 +83,7 @@ impl Memory {
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
         Self {
             inner,
-            texts: Texts::default(),
+            texts: RunningTexts::default(),
         }
     }
 }

@@ -93,9 +93,9 @@ impl Progress {
 
 /// The texts that run now, other than those of sessions.
 #[derive(Default)]
-pub(super) struct Texts(Mutex<Vec<Weak<Progress>>>);
+pub(super) struct RunningTexts(Mutex<Vec<Weak<Progress>>>);
 
-impl Texts {
+impl RunningTexts {
     pub(super) fn add(&self, progress: &Arc<Progress>) {
         let mut texts = self.lock();
         texts.retain(|text| text.strong_count() > 0);

@@ -295,6 +295,8 @@ class _Checked:
         self._core = core
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         found = getattr(self._core, name)
         if not callable(found):
             return found

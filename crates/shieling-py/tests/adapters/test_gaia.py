@@ -504,6 +504,7 @@ def test_pipelines_run_under_rules_of_ones_own(root: Path, environment: str) -> 
         agent = Agent(shell_environment=need(environment), shieling=options)
         found = agent.run_shell_command("ls sub | wc -l")
         assert (found["status"], found.get("stdout", "").strip()) == ("success", "1"), found
+        assert agent.run_shell_command("ls nowhere | wc -l")["return_code"] == 2
 
 
 def test_a_text_that_cannot_be_given_to_a_program_was_not_executed(root: Path) -> None:

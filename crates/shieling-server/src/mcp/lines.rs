@@ -74,7 +74,12 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
             Some((ErrorData::invalid_request(why, None), id(&line)))
         } else {
             // Under its id, as far as it can be found: the client waits for the answer to that.
-            wrong(&line).map(|why| (ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id(&line)))
+            wrong(&line).map(|why| {
+                // What has no method is an answer of the client's, whose id is one of ours.
+                let is_request = line.windows(8).any(|part| part == b"\"method\"");
+                let id = is_request.then(|| id(&line)).flatten();
+                (ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id)
+            })
         };
         let handed_on = match answer {
             Some(answer) => bad.send(answer).await.is_ok(),

@@ -5,12 +5,23 @@ use super::language::language;
 use super::parse::{Arguments, find_sub, parse};
 use super::start::{launch, launch_text};
 use super::table::{Bring, Operands, Program, Role, Value};
-use super::walks::leaves_out;
+use super::walks::leaves_out_name;
 use super::{awk, sed};
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
 use crate::word::{Fields, Hidden, Word};
+
+/// The commands of git that take pathspecs and read nothing else by the names of their operands.
+const TAKES_PATHSPECS: [&str; 7] = [
+    "git add",
+    "git checkout",
+    "git diff",
+    "git grep",
+    "git log",
+    "git show",
+    "git stash push",
+];
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
@@ -443,6 +454,8 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
                 setting(word, operands.get(at + 1), run, reader)?;
                 apply_role(Role::Text, word, run, reader)?;
             }
+            // A pathspec that only leaves files out; what is left is looked at as a walk.
+            Some(Role::Rev | Role::Read) if TAKES_PATHSPECS.contains(&run.name.as_str()) && leaves_out_name(word) => {}
             Some(role) => apply_role(role, word, run, reader)?,
             None => apply_role(Role::Unknown, word, run, reader)?,
         }
@@ -506,13 +519,6 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             | Role::Depth
     );
     if data && !is_rough && !word.prefix().starts_with('@') {
-        return Ok(());
-    }
-    if run.name.starts_with("git ")
-        && matches!(role, Role::Rev | Role::Read | Role::Write | Role::Path)
-        && leaves_out(word)
-    {
-        // A pathspec that only leaves files out; what is left is looked at as a walk.
         return Ok(());
     }
     let (object, span) = (word.shown(), word.span);

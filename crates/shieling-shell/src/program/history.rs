@@ -81,7 +81,12 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,
             // The whole of each commit that touches what was chosen.
-            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" if given(&["--full-diff"]) => !brief,
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" if given(&["--full-diff"]) => {
+                found.options.iter().any(|given| {
+                    let named = |own: &String| own != "--full-diff" && PATCH.contains(&own.as_str());
+                    given.choice.spellings.iter().any(named)
+                }) && !brief
+            }
             "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" | "stash list" => {
                 given(PATCH) && !limited && !brief
             }

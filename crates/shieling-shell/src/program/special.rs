@@ -428,7 +428,8 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
     let mut found = parse(program, &run.args);
     let mark = |word: &Word| word.known().is_some_and(|text| text.starts_with(":::"));
     let Some(at) = found.operands.iter().position(mark) else {
-        if run.name == "sem" && !found.operands.is_empty() {
+        let semaphore = |word: &Word| word.known().as_deref() == Some("--semaphore");
+        if (run.name == "sem" || run.args.iter().any(semaphore)) && !found.operands.is_empty() {
             // Without any input, it runs the words that it is given, put together, with a shell.
             let argv = std::mem::take(&mut found.operands);
             record(program, run, found, reader)?;

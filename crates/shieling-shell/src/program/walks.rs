@@ -196,7 +196,7 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         named.iter_mut().for_each(|(_, _, or_revision)| *or_revision = false);
     }
     // These only take something away from the others.
-    named.retain(|(_, word, _)| !leaves_out(word));
+    named.retain(|(_, word, _)| !leaves_out_name(word));
     let (excluded, mut roots): (Vec<_>, Vec<_>) = named
         .into_iter()
         .map(|(_, word, or_revision)| (word, or_revision))
@@ -211,11 +211,20 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
     roots.into_iter().map(Some).collect()
 }
 
-/// Whether a word is a pathspec of git that only leaves files out.
+/// Whether a word is a pathspec of git that only leaves files out; behind a `..` it could be any path where git takes it
+/// literally.
 pub(super) fn leaves_out(word: &Word) -> bool {
-    [":!", ":^", ":(exclude"]
-        .iter()
-        .any(|magic| word.prefix().starts_with(magic))
+    let text = match word.known() {
+        Some(text) if word.fields == Fields::One => text,
+        Some(_) | None => return false,
+    };
+    [":!", ":^", ":(exclude)"].iter().any(|magic| text.starts_with(magic)) && text.split('/').all(|part| part != "..")
+}
+
+/// The same of a name without directories: taken literally, it is a file that is named like this, and no link leads
+/// anywhere else.
+pub(super) fn leaves_out_name(word: &Word) -> bool {
+    leaves_out(word) && !word.prefix().contains('/')
 }
 
 /// A root with wildcards of the program's own, as git takes: names below the current directory.

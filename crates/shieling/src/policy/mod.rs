@@ -341,7 +341,7 @@ impl Policy {
         let undashed = facts.dashed_names == Some(false) && reading.bases.is_empty();
         let many = reading.commands.len() > 1;
         // Of the commands of git, what they change; of others, what could start git.
-        let tracked_anew = reading.effects.iter().any(|effect| {
+        let tracks_anew = |effect: &&Effect| {
             let by = effect
                 .by
                 .and_then(|by| reading.commands.get(by))
@@ -352,7 +352,13 @@ impl Policy {
                 | Action::RunsFile(_) => true,
                 _ => false,
             }
-        });
+        };
+        let tracked_anew: Vec<&Effect> = reading.effects.iter().filter(tracks_anew).collect();
+        // What a command of git shows, it shows before it changes it.
+        let by_another = |walk: &Effect| {
+            let own = |effect: &Effect| matches!(effect.action, Action::Writes(_) | Action::Changes(_));
+            tracked_anew.iter().any(|effect| effect.by != walk.by || !own(effect))
+        };
         let of_git = |effect: &Effect| {
             let by = effect.by.and_then(|by| reading.commands.get(by));
             by.and_then(Invocation::program).as_deref() == Some("git")
@@ -371,7 +377,7 @@ impl Policy {
                 _ => return None,
             };
             Some(Walked {
-                tracked: walk.tracked && !walk.or_revision && !tracked_anew && walk.here.is_some(),
+                tracked: walk.tracked && !walk.or_revision && !by_another(effect) && walk.here.is_some(),
                 walk,
                 bases: bases.clone(),
                 sole: !many && reading.bases.is_empty(),

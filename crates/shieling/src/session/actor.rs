@@ -202,7 +202,7 @@ impl Actor {
                 }
             };
             if self.open == [false, false] && self.life.is_over_with_output() {
-                // Whose main process was a shell that has ended as well, everything may be known to be gone by now.
+                // Where the session's shell itself has ended, the end of all may be known already.
                 if self.job.last().is_none() {
                     let _ = pin!(self.job.event()).poll(&mut Context::from_waker(Waker::noop()));
                 }

@@ -654,7 +654,17 @@ mod tests {
             fs::write(path.join(".git/index"), bytes)
         };
         track(&[b"src/a"]).expect("writable");
-        for text in ["git diff", "git diff --cached | head", "git grep x"] {
+        for text in [
+            "git diff",
+            "git diff --cached | head",
+            "git grep x",
+            "git status -vv",
+            "git commit -v -m x",
+            "git add -p",
+            "git stash -p",
+            "git checkout -p",
+            "git diff-index -p --cached",
+        ] {
             assert!(!asked(text, &path), "{text}");
         }
         for text in [
@@ -662,11 +672,21 @@ mod tests {
             "git grep --untracked x",
             "git diff --no-index . /tmp",
             "git add -A; git diff --cached",
+            "git add -A; git commit -v -m x",
+            "git stash -u -p",
         ] {
             assert!(asked(text, &path), "{text}");
         }
         track(&[b".env", b"src/a"]).expect("writable");
-        assert!(asked("git diff", &path));
+        for text in [
+            "git diff",
+            "git commit -v -m x",
+            "git add -p",
+            "git status -v",
+            "git diff-files -p",
+        ] {
+            assert!(asked(text, &path), "{text}");
+        }
         fs::write(path.join(".git/index"), "DIRC").expect("writable");
         assert!(asked("git diff", &path));
     }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_LIMIT_SECONDS",
+    "RULES",
     "Execution",
     "HostVariables",
     "Printed",
@@ -44,7 +45,7 @@ _HOME = re.compile(r"\A/(?:\x01|\\u\{1\})home(?=/|\Z)")
 _PATH_LIKE = re.compile(r"""(?<![\w./*?\]])(?:/|~|\.\.(?![\w.]))[^\s"'`;|&(){}<>$=,]*""")
 _MOST_MATCHES = 10_000
 # Options that say what may run.
-_RULES = ("policy", "allow", "deny", "ignore", "readonly", "require_shell_approval", "require_write_approval")
+RULES = ("policy", "allow", "deny", "ignore", "readonly", "require_shell_approval", "require_write_approval")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _CREDENTIAL_NAME = re.compile(
     r"(?i)(?:^|_)(?:api_?keys?|access_?keys?|secret_?keys?|private_?keys?|keys?|tokens?|secrets?|pass|passwd|passwords?|"
@@ -92,7 +93,7 @@ def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     if options.get("approver") is not None:
         return {"approval": options.get("approval") or "policy"}
-    if options.get("approval") is not None or any(options.get(name) for name in _RULES):
+    if options.get("approval") is not None or any(options.get(name) for name in RULES):
         return {"acknowledge_unsafe": True, "approval": options.get("approval") or "never"}
     return {"approval": "policy", "approver": let_unreadable_run}
 

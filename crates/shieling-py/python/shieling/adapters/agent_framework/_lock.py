@@ -8,13 +8,15 @@ import weakref
 
 __all__ = ["LoopsLock"]
 
+# Short beside a command, and long beside a look.
 _LOOK_SECONDS = 0.002
 
 
 class LoopsLock:
     """Like `asyncio.Lock`, in the order of the calls of each event loop, and also between loops of several threads.
 
-    Waits for another loop by looking again, since nothing wakes a coroutine of one loop from another.
+    Waits for another loop by looking again, since nothing wakes a coroutine of one loop from another. Which loop is next
+    is not defined.
     """
 
     def __init__(self) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Optional
 
 from .._execution import (
+    RULES,
     Execution,
     HostVariables,
     exit_status,
     host_variables,
-    is_judged_as_written,
     kept_bytes,
     named_path,
     reached_paths,
@@ -334,13 +334,23 @@ class ShellToolsMixin:
             return refusal(**dict(described(denied)))
         if getattr(self, "debug", False):
             logger.info("Executing command: %s in %s", command, cwd)
-        return self._executed(execution, command, text, len(segments), cwd, timeout)
+        # An approver is asked about the text as it is.
+        options = self.shell_options or {}
+        as_written = bool(options.get("approver") or options.get("approval")) or verdict.decision != "allow"
+        return self._executed(execution, command, text, len(segments), cwd, timeout, as_written)
 
     def _executed(
-        self, execution: Execution, command: str, text: str, stages: int, cwd: str, timeout: float
+        self,
+        execution: Execution,
+        command: str,
+        text: str,
+        stages: int,
+        cwd: str,
+        timeout: float,
+        as_written: bool,
     ) -> dict[str, Any]:
         runner = execution
-        if not is_judged_as_written(self.shell_options or {}):
+        if not as_written:
             if stages > 1:
                 text += _PIPE_STATUS
             # What was judged runs without being judged again: the lines that read the pipeline's end are not the
@@ -390,7 +400,7 @@ class ShellToolsMixin:
         opened: dict[Any, Execution] = self.__dict__.setdefault("_shell_runners", {})
         key = execution.options["workspace"]
         if key not in opened:
-            options = {name: value for name, value in execution.options.items() if name not in ("readonly", "ignore")}
+            options = {name: value for name, value in execution.options.items() if name not in RULES}
             options.pop("environment")
             opened[key] = Execution("local", options, None)
         return opened[key]

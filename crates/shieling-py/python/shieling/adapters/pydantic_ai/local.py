@@ -46,6 +46,7 @@ __all__ = ["LocalEnvironment", "LocalEnvironmentProcess"]
 
 _LARGEST_FILE = 64 * 1024 * 1024
 _CHUNK = 8192
+# Entries of one answer of `Shieling`; more are asked for page by page.
 _PAGE = 10_000
 _TIMED_OUT = "[Command timed out]"
 
