@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
+
+_MAKING_LOCKS = threading.Lock()
 
 ApprovalMode = Literal["always_require", "never_require"]
 
@@ -271,13 +274,19 @@ class LocalShellTool(ShellToolBase):
         self._session: ShellSession | PipedSession | None = None
         self._shieling: AsyncShieling | None = None
         self._inherited: dict[str, str] = {}
-        self._session_lock = LoopsLock()
+        self._session_lock: LoopsLock | None = None
+
+    def _get_session_lock(self) -> LoopsLock:
+        with _MAKING_LOCKS:
+            if self._session_lock is None:
+                self._session_lock = LoopsLock()
+            return self._session_lock
 
     async def start(self) -> None:
         """Starts the persistent shell's environment; does nothing in `stateless` mode."""
         if self._mode != "persistent":
             return
-        async with self._session_lock:
+        async with self._get_session_lock():
             if self._session is None:
                 session = session_class(self._interactive_argv)(
                     self._interactive_argv,
@@ -293,7 +302,7 @@ class LocalShellTool(ShellToolBase):
 
     async def close(self) -> None:
         """Ends the shell and everything that commands left running. May be called again."""
-        async with self._session_lock:
+        async with self._get_session_lock():
             session, self._session = self._session, None
             shieling, self._shieling = self._shieling, None
             if session is not None:
@@ -312,7 +321,7 @@ class LocalShellTool(ShellToolBase):
     async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
         check_cap(self._max_output_bytes)
         self._check_shell(self._stateless_argv)
-        async with self._session_lock:
+        async with self._get_session_lock():
             if self._shieling is None:
                 self._inherited = dict(os.environ)
                 self._shieling = open_shieling(
