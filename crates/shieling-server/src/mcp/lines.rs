@@ -99,8 +99,8 @@ fn wrong(line: &[u8]) -> Option<String> {
     if line.is_empty() {
         return None;
     }
-    let error = serde_json::from_slice::<Value>(line).err()?;
-    let surrogate = if error.to_string().contains("surrogate") || error.to_string().contains("hex escape") {
+    let error = serde_json::from_slice::<Value>(line).err()?.to_string();
+    let surrogate = if error.contains("surrogate") || error.contains("hex escape") {
         "; `\\ud800` to `\\udfff` stand in pairs, of which one is missing here"
     } else {
         ""

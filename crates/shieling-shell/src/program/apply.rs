@@ -12,17 +12,6 @@ use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
 use crate::word::{Fields, Hidden, Word};
 
-/// The commands of git that take pathspecs and read nothing else by the names of their operands.
-const TAKES_PATHSPECS: [&str; 7] = [
-    "git add",
-    "git checkout",
-    "git diff",
-    "git grep",
-    "git log",
-    "git show",
-    "git stash push",
-];
-
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
 /// Records what a known program does with these arguments.
@@ -455,7 +444,7 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
                 apply_role(Role::Text, word, run, reader)?;
             }
             // A pathspec that only leaves files out; what is left is looked at as a walk.
-            Some(Role::Rev | Role::Read) if TAKES_PATHSPECS.contains(&run.name.as_str()) && leaves_out_name(word) => {}
+            Some(Role::Rev | Role::Read) if roles.pathspecs && leaves_out_name(word) => {}
             Some(role) => apply_role(role, word, run, reader)?,
             None => apply_role(Role::Unknown, word, run, reader)?,
         }

@@ -39,7 +39,6 @@ const PATCH: &[&str] = &[
     "-L",
     "-W",
     "--function-context",
-    "--full-diff",
     "--word-diff",
     "--color-words",
     "--binary",
@@ -78,18 +77,13 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
             }
         };
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
+        let patch = given(PATCH);
+        // Of each commit that touches what was chosen, the whole.
+        let whole = given(&["--full-diff"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,
-            // The whole of each commit that touches what was chosen.
-            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" if given(&["--full-diff"]) => {
-                found.options.iter().any(|given| {
-                    let named = |own: &String| own != "--full-diff" && PATCH.contains(&own.as_str());
-                    given.choice.spellings.iter().any(named)
-                }) && !brief
-            }
-            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" | "stash list" => {
-                given(PATCH) && !limited && !brief
-            }
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => patch && (whole || !limited) && !brief,
+            "stash list" => (patch || whole) && !limited && !brief,
             "range-diff" => !brief,
             "stash show" => given(&["-p", "-u", "--patch"]) && !limited,
             "grep" => {
@@ -114,7 +108,7 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
                     && !limited
             }
             "restore" => given(&["-s", "--source"]) && !limits(&found.operands, chosen),
-            "diff-tree" => given(PATCH) && !limited,
+            "diff-tree" => (patch || whole) && !limited,
             _ => false,
         })
     };

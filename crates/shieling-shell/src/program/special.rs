@@ -826,15 +826,6 @@ fn for_each_repo(program: &'static Program, run: &Run, reader: &mut Reader<'_>) 
     let mut argv = vec![Word::text("git", run.span)];
     argv.append(&mut found.operands);
     record(program, run, found, reader)?;
-    let because = "it runs git in repositories that a setting names".to_owned();
-    let by = Some(run.index);
-    reader.effect(
-        Action::Doubt(Doubt::Setting, because),
-        run.name.clone(),
-        run.span,
-        by,
-        Via::Operand,
-    );
     launch(&argv, run, reader)
 }
 

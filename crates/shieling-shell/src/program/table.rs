@@ -79,7 +79,8 @@
 //! from the end: `operands read... write` is `cp`'s. An operand in excess of a list without `...` is
 //! `unknown`. `operands none` means: any operand is `unknown`.
 //! A role with `?` is optional, which matters only for roles behind it (`operands read? write?` is
-//! `uniq`'s; plain order is used, so `?` is documentation).
+//! `uniq`'s; plain order is used, so `?` is documentation). `operands rev... pathspecs` is a list whose operands may be
+//! pathspecs of git as well, of which some only leave files out.
 //!
 //! **Effects** stand after `!`, on an option line or as `always ! …` for the program itself:
 //!
@@ -327,13 +328,17 @@ pub(crate) struct Operands {
     pub(crate) rest: Option<Role>,
     /// Those that bind from the end.
     pub(crate) tail: Vec<Role>,
+    /// Whether any of them may be a pathspec of git, which can also leave files out.
+    pub(crate) pathspecs: bool,
 }
 
 impl Operands {
     fn parse(text: &str) -> Result<Self, String> {
         let mut operands = Self::default();
         for word in text.split_whitespace().filter(|word| *word != "none") {
-            if let Some(name) = word.strip_suffix("...") {
+            if word == "pathspecs" {
+                operands.pathspecs = true;
+            } else if let Some(name) = word.strip_suffix("...") {
                 if operands.rest.is_some() {
                     return Err("two operands repeat".to_owned());
                 }

@@ -196,7 +196,7 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         named.iter_mut().for_each(|(_, _, or_revision)| *or_revision = false);
     }
     // These only take something away from the others.
-    named.retain(|(_, word, _)| !leaves_out_name(word));
+    named.retain(|(_, word, _)| !(roles.pathspecs && leaves_out_name(word)));
     let (excluded, mut roots): (Vec<_>, Vec<_>) = named
         .into_iter()
         .map(|(_, word, or_revision)| (word, or_revision))
