@@ -5,13 +5,12 @@
 
 mod installed;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Mutex;
-use std::thread::ScopedJoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 
@@ -27,15 +26,6 @@ const TOOLS: [&str; 7] = [
     "typing_extensions",
     "uvloop",
 ];
-
-/// How many environments are installed at once, while the wheel is built.
-const INSTALLED_AT_ONCE: usize = 2;
-
-/// How many suites run at once.
-const SUITES_AT_ONCE: usize = 2;
-
-/// A suite: its name, the environment that it runs in, and its files.
-type Suite<'a> = (&'a str, PathBuf, Vec<String>);
 
 /// A framework whose adapter is tested with the framework installed.
 struct Framework {
@@ -157,16 +147,14 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let frameworks: Vec<&Framework> = FRAMEWORKS.iter().filter(|one| asked.wants(one.name)).collect();
     let start = Instant::now();
     // Downloads wait for the network, the build for the processor.
-    let waiting = Mutex::new(frameworks.iter().copied().collect::<VecDeque<_>>());
     let wheel = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..INSTALLED_AT_ONCE)
-            .map(|_| scope.spawn(|| install_waiting(&waiting, &project, &place)))
-            .collect();
+        let installing = scope.spawn(|| {
+            let install = |framework: &Framework| install_framework(framework, &project, &place);
+            two_at_a_time(frameworks.iter().copied(), install).into_iter().collect()
+        });
         let wheel = wheel(&tools, &project, &place.join("wheels"), &asked, &place);
-        for worker in workers {
-            worker.join().map_err(|_| anyhow!("an installation panicked"))??;
-        }
-        wheel
+        let installed: anyhow::Result<()> = installing.join().map_err(|_| anyhow!("an installation panicked"))?;
+        installed.and(wheel)
     })?;
     println!("{} after {:.0} s", wheel.display(), start.elapsed().as_secs_f64());
     if asked.no_tests {
@@ -182,41 +170,27 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         }
         report.push((INSTALLATION, all.is_ok(), start.elapsed()));
     }
-    // Tests wait more than they compute, so two suites run side by side; what they say is shown when they end.
-    let mut waiting: VecDeque<Suite<'_>> = VecDeque::new();
+    let mut suites: Vec<(&str, PathBuf, Vec<String>)> = Vec::new();
     if asked.wants(PACKAGE) {
-        waiting.push_back((PACKAGE, tools.clone(), vec!["tests".to_owned()]));
+        suites.push((PACKAGE, tools.clone(), vec!["tests".to_owned()]));
     }
     for framework in frameworks {
         let files = files(&project, framework.tests)?;
-        waiting.push_back((framework.name, place.join(framework.name), files));
+        suites.push((framework.name, place.join(framework.name), files));
     }
-    let waiting = Mutex::new(waiting);
-    let run_waiting = || -> anyhow::Result<Vec<(&str, bool, Duration)>> {
-        let mut report = Vec::new();
-        loop {
-            let next = waiting.lock().map_err(|_| anyhow!("a suite panicked"))?.pop_front();
-            let Some((name, environment, tests)) = next else {
-                return Ok(report);
-            };
-            let start = Instant::now();
-            let log = place.join(format!("{name}.log"));
-            println!("── {name} begins; its output so far: {}", log.display());
-            let passed = suite(&environment, &project, &wheel, &tests, &asked.rest, &log).unwrap_or_else(|error| {
-                eprintln!("error: {name}: {error:#}");
-                false
-            });
-            let said = std::fs::read(&log).unwrap_or_default();
-            println!("── {name}\n{}", String::from_utf8_lossy(&said));
-            report.push((name, passed, start.elapsed()));
-        }
-    };
-    let reports = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..SUITES_AT_ONCE).map(|_| scope.spawn(run_waiting)).collect();
-        let join = |worker: ScopedJoinHandle<'_, _>| worker.join().map_err(|_| anyhow!("a suite panicked"))?;
-        workers.into_iter().map(join).collect::<anyhow::Result<Vec<_>>>()
-    })?;
-    report.extend(reports.into_iter().flatten());
+    // Tests wait more than they compute. What they say is shown when they end.
+    report.extend(two_at_a_time(suites, |(name, environment, tests)| {
+        let start = Instant::now();
+        let log = place.join(format!("{name}.log"));
+        println!("── {name} begins; its output so far: {}", log.display());
+        let passed = suite(&environment, &project, &wheel, &tests, &asked.rest, &log).unwrap_or_else(|error| {
+            eprintln!("error: {name}: {error:#}");
+            false
+        });
+        let said = std::fs::read(&log).unwrap_or_default();
+        println!("── {name}\n{}", String::from_utf8_lossy(&said));
+        (name, passed, start.elapsed())
+    }));
     println!("──");
     for (name, passed, took) in &report {
         let word = if *passed { "ok" } else { "FAILED" };
@@ -226,24 +200,40 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Installs one waiting framework after another, each in a virtual environment of its own.
-fn install_waiting(waiting: &Mutex<VecDeque<&Framework>>, project: &Path, place: &Path) -> anyhow::Result<()> {
-    loop {
-        let next = waiting
-            .lock()
-            .map_err(|_| anyhow!("an installation panicked"))?
-            .pop_front();
-        let Some(framework) = next else { return Ok(()) };
-        let environment = environment(&place.join(framework.name), &default_python())?;
-        let mut install = pip(&environment);
-        install.args(["install", "--quiet", "--constraint"]);
-        install.arg(project.join("constraints.txt"));
-        if framework.pinned {
-            install.arg("--constraint").arg(project.join("tests/constraints.txt"));
+/// Does all of this, two at a time, and gives the results in the order of what was done.
+fn two_at_a_time<T: Send, R: Send>(all: impl IntoIterator<Item = T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let waiting = Mutex::new(all.into_iter().enumerate().collect::<VecDeque<_>>());
+    let done = Mutex::new(BTreeMap::new());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work_on = || {
+        while let Some((number, one)) = next() {
+            let result = work(one);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(number, result);
         }
-        install.args(framework.packages).args(["pytest", "pytest-timeout"]);
-        done(&mut install, &format!("installing {}", framework.name))?;
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work_on);
+        work_on();
+    });
+    done.into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .into_values()
+        .collect()
+}
+
+/// Installs a framework in a virtual environment of its own.
+fn install_framework(framework: &Framework, project: &Path, place: &Path) -> anyhow::Result<()> {
+    let environment = environment(&place.join(framework.name), &default_python())?;
+    let mut install = pip(&environment);
+    install.args(["install", "--quiet", "--constraint"]);
+    install.arg(project.join("constraints.txt"));
+    if framework.pinned {
+        install.arg("--constraint").arg(project.join("tests/constraints.txt"));
     }
+    install.args(framework.packages).args(["pytest", "pytest-timeout"]);
+    done(&mut install, &format!("installing {}", framework.name))
 }
 
 /// Installs the wheel in an environment and runs tests there, without the sources, in which there is no native module.
