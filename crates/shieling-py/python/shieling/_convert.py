@@ -18,7 +18,7 @@ from ._errors import (
     JobError,
     NotStartedError,
 )
-from ._options import duration_ms, size_bytes
+from ._options import duration_ms, size_bytes, text_list
 from ._records import (
     Denial,
     Description,
@@ -263,14 +263,7 @@ def view(
 def job_write(
     core: _native.Core, id: str, text: str, keys: Sequence[str], enter: bool, wait: Duration
 ) -> _native.Call:
-    return core.job_write(id, text, _texts(keys, "keys"), enter, duration_ms(wait, "wait"))
-
-
-def _texts(value: Sequence[str], name: str) -> list[str]:
-    """A list of texts. One text is none: it would be taken for a list of characters."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        raise ArgumentError(f"`{name}` is {value!r}, and has to be a list of strings")
-    return list(value)
+    return core.job_write(id, text, text_list(keys, "keys"), enter, duration_ms(wait, "wait"))
 
 
 def job_wait(core: _native.Core, id: str, timeout: Duration | None) -> _native.Call:
@@ -301,7 +294,7 @@ def why(core: _native.Core, command: str | Sequence[str], cwd: Path | None) -> _
 
 
 def describe(core: _native.Core, tools: Sequence[str] | None) -> _native.Call:
-    return core.describe(None if tools is None else _texts(tools, "tools"))
+    return core.describe(None if tools is None else text_list(tools, "tools"))
 
 
 def grep(
@@ -316,7 +309,7 @@ def grep(
     limit: int,
     cursor: str | None,
 ) -> _native.Call:
-    return core.grep(pattern, path(where), flags, _texts(globs, "globs"), before, after, mode, limit, cursor)
+    return core.grep(pattern, path(where), flags, text_list(globs, "globs"), before, after, mode, limit, cursor)
 
 
 def receive(native: _native.Process, is_stderr: bool, timeout: Duration | None) -> _native.Call:

@@ -12,7 +12,7 @@ from . import _native
 from ._errors import ArgumentError, ConfigurationError
 from ._records import No, Question, Yes
 
-__all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "open_core", "size_bytes"]
+__all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "is_utf8", "open_core", "size_bytes", "text_list"]
 
 EnvironmentName = Literal["sandbox", "local", "memory", "container"] | str
 """Where commands run: one of these names, or ``ssh://[USER@]HOST[:PORT][/DIR]``."""
@@ -127,23 +127,32 @@ def size_bytes(value: int | str, name: str) -> int:
     return int(float(found.group(1)) * _SIZES[found.group(2)])
 
 
+def text_list(value: Any, name: str) -> list[str]:
+    """A list of texts. One text is none: it would be taken for a list of characters."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise ArgumentError(f"`{name}` is {value!r}, and has to be a list of strings")
+    return list(cast("Sequence[str]", value))
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be given to a program: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _texts(name: str, value: Any) -> list[str]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigurationError(f"`{name}` is {value!r}, and has to be a list of strings")
-    paths = cast("Sequence[str | os.PathLike[str]]", value)
-    return [os.fspath(one) for one in paths]
+    return [os.fspath(one) for one in text_list(value, name)]
 
 
 def _variables(options: Mapping[str, Any]) -> list[str]:
     found: dict[str, str] = {}
     if options["inherit_env"]:
         for name, value in os.environ.items():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                continue
             own = _OWN.get("ssh" if _is_far(options) else options["environment"], ())
-            if _NAME.match(name) and name not in own:
+            if _NAME.match(name) and name not in own and is_utf8(value):
                 found[name] = value
     given: dict[Any, Any] = dict(options["env"] or {})
     for name, value in given.items():

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._options import is_utf8
+
 if TYPE_CHECKING:
     from shieling import AsyncShieling, Outcome, Question, Shieling
 
@@ -67,11 +69,7 @@ def host_variables(which: HostVariables) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for name, value in os.environ.items():
-        if not _NAME.match(name):
-            continue
-        try:
-            value.encode()
-        except UnicodeEncodeError:
+        if not _NAME.match(name) or not is_utf8(value):
             continue
         if (
             which == "filtered"

@@ -23,6 +23,7 @@ from .._execution import (
     named_path,
     reached_paths,
 )
+from ..._options import is_utf8
 from ._rules import (
     Refusal,
     described,
@@ -298,7 +299,7 @@ class ShellToolsMixin:
             return found
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MOST_SECONDS:
             return refusal(f"Invalid timeout: {timeout!r}; give a number of seconds from 1 to {_MOST_SECONDS}")
-        if "\0" in command or not command.isprintable() and _unwritable(command):
+        if "\0" in command or not is_utf8(command):
             return refusal("Invalid command syntax: the command holds a NUL byte or half of a character")
         found, segments = self._shell_command_refusal(command)
         if found is not None:
@@ -438,14 +439,6 @@ def _writes(cmd_base: str, cmd_parts: Sequence[str]) -> Optional[Refusal]:
     verdict = _judge.blocking().why([program(cmd_parts[0]), *cmd_parts[1:]])
     denied = [reason for reason in verdict.reasons if reason.decision == "deny"]
     return refusal(**dict(described(denied))) if denied else None
-
-
-def _unwritable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def _cut(text: str, size: int, stream: str) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ import os
 import signal
 import stat
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -352,8 +353,8 @@ class LocalEnvironment(ExecutionEnvironment):
         if os.path.isabs(pattern) or ".." in Path(pattern).parts:
             raise _outside(pattern)
         if self._guarded:
-            names = await self._names(path)
-            return [f"{self._prefix(path)}{name}" for name in names if glob_match(name, pattern)]
+            prefix = self._prefix(path)
+            return [f"{prefix}{name}" for name in await self._names(path) if glob_match(name, pattern)]
         directory = self._resolve_path(path)
         return await asyncio.to_thread(
             lambda: [self._relative(found) for found in sorted(directory.glob(pattern)) if self._inside(found)]
@@ -373,20 +374,18 @@ class LocalEnvironment(ExecutionEnvironment):
 
     async def _pages(self, path: str, call: Callable[[str | None], Any]) -> list[Any]:
         """All pages of an answer."""
-        page = await self._file(path, lambda: call(None))
-        pages = [page]
-        while page.next is not None:
-            after = page.next
-            page = await self._file(path, lambda: call(after))
-            pages.append(page)
+        pages: list[Any] = []
+        after: str | None = None
+        while not pages or after is not None:
+            pages.append(await self._file(path, partial(call, after)))
+            after = pages[-1].next
         return pages
 
     def _prefix(self, path: str) -> str:
         """What stands before names in a directory, so that they are relative to the root."""
         path = os.path.normpath(path)
         if os.path.isabs(path):
-            root = self._root_dir if self._environment == "memory" else self._root_dir.resolve()
-            path = os.path.relpath(path if self._environment == "memory" else os.path.realpath(path), root)
+            path = os.path.relpath(path if self._environment == "memory" else os.path.realpath(path), self._root_dir)
         return "" if path == "." else f"{path}/"
 
     def _inside(self, path: Path) -> bool:
@@ -431,8 +430,9 @@ class LocalEnvironment(ExecutionEnvironment):
         if data is not None:
             texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
         else:
+            prefix = self._prefix(path)
             for relative in await self._names(path):
-                name = f"{self._prefix(path)}{relative}"
+                name = f"{prefix}{relative}"
                 if any(part.startswith(".") for part in name.split("/")):
                     continue
                 if glob_pattern and not glob_match(relative, f"**/{glob_pattern}"):
