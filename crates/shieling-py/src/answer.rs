@@ -2,9 +2,10 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use pythonize::pythonize;
 use serde::Serialize;
-use serde_json::{Value, json as object};
+use serde_json::json as object;
 use shieling::describe::Description;
 use shieling::files::{FileContent, FileResponse, FilesError};
 use shieling::outcome::Outcome;
@@ -112,32 +113,7 @@ pub(crate) fn give(py: Python<'_>, done: Result<Answer, Fault>) -> PyResult<(&'s
 
 /// Anything that can be JSON, as Python has it.
 pub(crate) fn of<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    json(py, &serde_json::to_value(value).map_err(internal)?)
-}
-
-/// JSON, as Python has it.
-pub(crate) fn json<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::Bool(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(number), _) => number.into_pyobject(py)?.into_any(),
-            (None, Some(number)) => number.into_pyobject(py)?.into_any(),
-            (None, None) => number.as_f64().unwrap_or_default().into_pyobject(py)?.into_any(),
-        },
-        Value::String(text) => PyString::new(py, text).into_any(),
-        Value::Array(values) => {
-            let values: Vec<_> = values.iter().map(|value| json(py, value)).collect::<PyResult<_>>()?;
-            PyList::new(py, values)?.into_any()
-        }
-        Value::Object(fields) => {
-            let made = PyDict::new(py);
-            for (name, value) in fields {
-                made.set_item(PyString::intern(py, name), json(py, value)?)?;
-            }
-            made.into_any()
-        }
-    })
+    pythonize(py, value).map_err(internal)
 }
 
 /// What should not happen.
@@ -184,7 +160,7 @@ fn viewed<'py>(py: Python<'py>, view: &ViewResponse) -> PyResult<Bound<'py, PyAn
             "title": screen.title,
         })
     });
-    made.set_item("screen", json(py, &screen.unwrap_or_default())?)?;
+    made.set_item("screen", of(py, &screen)?)?;
     Ok(made.into_any())
 }
 
@@ -222,7 +198,7 @@ fn file_error<'py>(py: Python<'py>, error: &FilesError) -> PyResult<Bound<'py, P
         }
         source = cause.source();
     }
-    let made: Bound<'py, PyTuple> = (error.code(), words, json(py, &details)?).into_pyobject(py)?;
+    let made: Bound<'py, PyTuple> = (error.code(), words, of(py, &details)?).into_pyobject(py)?;
     Ok(made.into_any())
 }
 

@@ -11,7 +11,7 @@ use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, 
 use shieling::request::RequestKind;
 use tokio::sync::oneshot;
 
-use crate::answer::json;
+use crate::answer::of;
 use crate::caller::{Asking, CALLER, Shared};
 
 /// Asks by way of the call that waits.
@@ -89,7 +89,7 @@ impl Asked {
             "files": question.files.iter().map(|(path, _)| path.to_string_lossy()).collect::<Vec<_>>(),
             "changed": question.changed.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         });
-        json(py, &value)
+        of(py, &value)
     }
 
     /// Whether nobody waits for the answer any more.
