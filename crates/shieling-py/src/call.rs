@@ -1,14 +1,21 @@
-//! A call that Python waits for: a task of the runtime, and what has become of it.
+//! A call that Python waits for, and what has become of it.
+//!
+//! A thread that waits takes the steps of the call itself, which spares it the way over a thread of the runtime. A call
+//! that an event loop waits for becomes a task.
 //!
 //! ```text
-//! pending ──question──► asked ──answer──► pending ──► done (taken once)
-//!    └──cancel: the task is dropped, and with it what it started──► done: cancelled
+//! held ──wait, arm──► under way ──question──► asked ──answer──► under way ──► done (taken once)
+//!   └──────cancel: it is dropped, and with it what it started────────────────► done: cancelled
 //! ```
 
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use pyo3::prelude::*;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::answer::{Answer, Fault};
@@ -19,10 +26,8 @@ use crate::runtime;
 
 /// How often a thread that waits looks for signals: Python's handlers run only when it does.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a call that was broken off may take to drop what it holds.
-const DROPPING: Duration = Duration::from_secs(5);
 
-/// Says that the task is gone, however it went.
+/// Says that the call is gone, however it went.
 struct Gone(Arc<Shared>);
 
 impl Drop for Gone {
@@ -34,21 +39,65 @@ impl Drop for Gone {
     }
 }
 
+/// Where the steps of a call are taken.
+enum Work {
+    /// By the thread that waits for it.
+    Held(Pin<Box<dyn Future<Output = ()> + Send>>, Handle),
+    /// By the runtime.
+    Task(AbortHandle),
+    Over,
+}
+
+impl Work {
+    /// Takes steps until there is an event, it is over, or a while has passed.
+    fn go_on(&mut self, shared: &Arc<Shared>) {
+        let Self::Held(work, runtime) = self else {
+            while shared.is_woken(LOOK) {}
+            return;
+        };
+        let _within = runtime.enter();
+        let waker = Waker::from(Arc::clone(shared));
+        while shared.is_woken(LOOK) && !runtime::has_ended() {
+            let step = || work.as_mut().poll(&mut Context::from_waker(&waker));
+            // After a panic it is dropped, and so counts as cancelled.
+            if !matches!(catch_unwind(AssertUnwindSafe(step)), Ok(Poll::Pending)) {
+                *self = Self::Over;
+                return;
+            }
+        }
+    }
+
+    /// Breaks it off.
+    fn abort(&mut self) {
+        match std::mem::replace(self, Self::Over) {
+            Self::Held(work, runtime) => {
+                let _within = runtime.enter();
+                drop(work);
+            }
+            Self::Task(task) => {
+                task.abort();
+                *self = Self::Task(task);
+            }
+            Self::Over => {}
+        }
+    }
+}
+
 /// A call under way.
 #[pyclass(frozen, module = "shieling._native")]
 pub(crate) struct Call {
     shared: Arc<Shared>,
-    task: Option<AbortHandle>,
+    work: Mutex<Work>,
     process: u32,
 }
 
 impl Call {
-    /// Begins a call.
+    /// Makes a call, which begins when it is waited for.
     pub(crate) fn begin(work: impl Future<Output = Result<Answer, Fault>> + Send + 'static) -> PyResult<Self> {
-        let handle = runtime::handle().map_err(crate::answer::closed)?;
+        let runtime = runtime::handle().map_err(crate::answer::closed)?;
         let shared = Arc::new(Shared::default());
         let gone = Gone(Arc::clone(&shared));
-        let task = handle.spawn(async move {
+        let work = async move {
             let shared = Arc::clone(&gone.0);
             let done = CALLER.scope(Arc::clone(&shared), work).await;
             // Before it is told: what the work held is gone by now.
@@ -56,10 +105,10 @@ impl Call {
             state.done = Some(done);
             drop(state);
             drop(gone);
-        });
+        };
         Ok(Self {
             shared,
-            task: Some(task.abort_handle()),
+            work: Mutex::new(Work::Held(Box::pin(work), runtime)),
             process: std::process::id(),
         })
     }
@@ -73,16 +122,18 @@ impl Call {
         });
         Self {
             shared,
-            task: None,
+            work: Mutex::new(Work::Over),
             process: std::process::id(),
         }
     }
 
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn abort(&self) {
-        if let Some(task) = &self.task
-            && self.process == std::process::id()
-        {
-            task.abort();
+        if self.process == std::process::id() {
+            self.work().abort();
         }
     }
 
@@ -100,22 +151,6 @@ impl Call {
             None => Ok(None),
         }
     }
-
-    /// Waits until the task is gone, for a while.
-    fn wait_for_end(&self) {
-        let until = Instant::now() + DROPPING;
-        let mut state = self.shared.state();
-        while !state.over
-            && let Some(left) = until.checked_duration_since(Instant::now())
-        {
-            state = self
-                .shared
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-    }
 }
 
 #[pymethods]
@@ -124,27 +159,25 @@ impl Call {
     ///
     /// An exception of a signal's handler breaks the call off.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if self.process != std::process::id() {
-            return Err(crate::answer::forked());
-        }
         loop {
+            // Also a signal's handler can fork.
+            if self.process != std::process::id() {
+                return Err(crate::answer::forked());
+            }
             if let Some(event) = self.next(py)? {
                 return Ok(event);
             }
             py.detach(|| {
-                let state = self.shared.state();
-                if state.events.is_empty() && !state.over {
-                    drop(
-                        self.shared
-                            .changed
-                            .wait_timeout(state, LOOK)
-                            .unwrap_or_else(PoisonError::into_inner),
-                    );
-                }
+                self.work().go_on(&self.shared);
                 while runtime::is_left_behind() {
-                    // Its next step would be to wait for a lock that nobody gives any more, which ends in undefined
-                    // ways before Python 3.14.
-                    std::thread::park();
+                    if runtime::has_ended() || self.shared.has_news() {
+                        // It would wait for a lock that nobody gives any more, which ends in undefined ways before
+                        // Python 3.14.
+                        std::thread::park();
+                    } else {
+                        // The environments that are being closed may wait for what it holds.
+                        self.work().go_on(&self.shared);
+                    }
                 }
             });
             if let Err(raised) = py.check_signals() {
@@ -161,6 +194,12 @@ impl Call {
 
     /// Has a mailbox told with this number, from now on.
     fn arm(&self, mailbox: &Mailbox, number: u64) {
+        let mut work = self.work();
+        match std::mem::replace(&mut *work, Work::Over) {
+            Work::Held(held, runtime) => *work = Work::Task(runtime.spawn(held).abort_handle()),
+            other => *work = other,
+        }
+        drop(work);
         let mut state = self.shared.state();
         state.letterbox = Some((Arc::clone(&mailbox.0), number));
         if state.over || !state.events.is_empty() {
@@ -168,12 +207,9 @@ impl Call {
         }
     }
 
-    /// Breaks it off: everything that it started ends. Returns once it is given up.
+    /// Breaks it off: everything that it started ends. Returns once it is given up, for a call that a thread waits for.
     fn cancel(&self, py: Python<'_>) {
-        self.abort();
-        if self.process == std::process::id() {
-            py.detach(|| self.wait_for_end());
-        }
+        py.detach(|| self.abort());
     }
 
     /// Breaks it off, and returns at once; `True` is its next event once it is given up.
@@ -190,6 +226,12 @@ impl Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.abort();
+        let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.process == std::process::id() {
+            work.abort();
+        } else {
+            // What it holds belongs to the process that this one was forked from.
+            std::mem::forget(std::mem::replace(work, Work::Over));
+        }
     }
 }

@@ -1,8 +1,11 @@
-//! What a call shares: its task with those who wait for it, and an approver with both.
+//! What a call shares: its work with those who wait for it, and an approver with both.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use shieling::approval::{self, Question};
 use tokio::sync::oneshot;
@@ -18,20 +21,40 @@ pub(crate) enum Event {
     Broken,
 }
 
-#[derive(Default)]
 pub(crate) struct State {
     pub(crate) events: VecDeque<Event>,
     pub(crate) done: Option<Result<Answer, Fault>>,
-    /// The task is gone.
+    /// The work is gone.
     pub(crate) over: bool,
+    /// There is a step to take, which this thread waits for.
+    woken: bool,
+    waits: Option<Thread>,
     pub(crate) letterbox: Option<(Arc<Letterbox>, u64)>,
 }
 
-/// What the task and those who wait for it share.
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            events: VecDeque::new(),
+            done: None,
+            over: false,
+            woken: true,
+            waits: None,
+            letterbox: None,
+        }
+    }
+}
+
+impl State {
+    fn has_news(&self) -> bool {
+        self.over || !self.events.is_empty()
+    }
+}
+
+/// What the work and those who wait for it share.
 #[derive(Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    pub(crate) changed: Condvar,
 }
 
 tokio::task_local! {
@@ -50,8 +73,34 @@ impl Shared {
         if let Some((letterbox, number)) = &state.letterbox {
             letterbox.tell(*number);
         }
-        drop(state);
-        self.changed.notify_all();
+        unpark(state);
+    }
+
+    /// Whether Python has something to look at.
+    pub(crate) fn has_news(&self) -> bool {
+        self.state().has_news()
+    }
+
+    /// Waits for a step to take. Returns `false` if Python has to look first: at an event, the end, or signals after this
+    /// time.
+    pub(crate) fn is_woken(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            let mut state = self.state();
+            state.waits = None;
+            if state.has_news() {
+                return false;
+            }
+            if std::mem::take(&mut state.woken) {
+                return true;
+            }
+            let Some(left) = until.checked_duration_since(Instant::now()) else {
+                return false;
+            };
+            state.waits = Some(std::thread::current());
+            drop(state);
+            std::thread::park_timeout(left);
+        }
     }
 
     /// Has Python ask somebody.
@@ -62,6 +111,28 @@ impl Shared {
     /// Has the call end with what the approver raised.
     pub(crate) fn fail(&self) {
         self.change(|state| state.events.push_back(Event::Broken));
+    }
+}
+
+/// Has the thread that waits look. Nothing is asked of the kernel if none does.
+fn unpark(mut state: MutexGuard<'_, State>) {
+    let waits = state.waits.take();
+    drop(state);
+    if let Some(thread) = waits {
+        thread.unpark();
+    }
+}
+
+/// Wakes the thread that takes the steps.
+impl Wake for Shared {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut state = self.state();
+        state.woken = true;
+        unpark(state);
     }
 }
 

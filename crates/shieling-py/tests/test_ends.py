@@ -252,6 +252,28 @@ def test_forks_during_work_do_not_hang(memory: Shieling) -> None:
             thread.join()
 
 
+def test_a_fork_by_a_signals_handler_during_a_call_leaves_the_call_to_the_parent(place: dict[str, Any]) -> None:
+    process = started(
+        place,
+        """
+        shieling = Shieling(**options)
+        children = []
+        signal.signal(signal.SIGALRM, lambda *_: children.append(os.fork()))
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            outcome = shieling.run("until [ -e forked ]; do sleep 0.02; done; echo done")
+        except ClosedError as error:
+            assert children == [0] and "forked" in str(error), error
+            open(os.path.join(options["workspace"], "forked"), "w").close()
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7
+        print(outcome.status, outcome.stdout.strip())
+        """,
+    )
+    out, error = process.communicate(timeout=60)
+    assert (out, error) == ("exited done\n", ""), error
+
+
 def test_a_killed_parent_leaves_nothing_though_its_fork_lives(place: dict[str, Any], mark: Mark) -> None:
     process = started(
         place,
