@@ -6,6 +6,7 @@ names the missing package.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -32,13 +33,18 @@ def require(what: str) -> Any:
 
 def mark_used() -> None:
     """Tells the framework's own feature count that a shell tool ran, where it keeps one."""
-    try:
-        telemetry = importlib.import_module("agent_framework._telemetry")
-    except ImportError:
-        return
-    mark = getattr(telemetry, "mark_feature_used", None)
+    mark = getattr(_telemetry(), "mark_feature_used", None)
     if mark is not None:
         mark(_FEATURE_SHELL_TOOLS)
+
+
+@functools.cache
+def _telemetry() -> Any:
+    """Returns the framework's module of that name, or `None`; looked for once, since this is asked at each command."""
+    try:
+        return importlib.import_module("agent_framework._telemetry")
+    except ImportError:
+        return None
 
 
 class ContextProvider:
