@@ -10,7 +10,6 @@ HELLO 0
 from __future__ import annotations
 
 import atexit as _atexit
-from typing import TYPE_CHECKING, Any
 
 from . import _native as _native_module
 from ._errors import (
@@ -67,6 +66,7 @@ from ._records import (
     Yes,
 )
 from ._sync import Job, Process, Session, Shieling, Stream
+from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._async import AsyncJob, AsyncProcess, AsyncSession, AsyncShieling, AsyncStream

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal
 
 from . import _convert as convert
 from ._call_async import wait_async
@@ -29,6 +28,7 @@ from ._records import (
     View,
     Written,
 )
+from ._typing import Any, Literal
 
 __all__ = ["AsyncJob", "AsyncProcess", "AsyncSession", "AsyncShieling", "AsyncStream"]
 

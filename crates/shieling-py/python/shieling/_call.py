@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Awaitable
-from typing import Any, cast
 
 from . import _native
 from ._convert import taken
 from ._options import Approver
 from ._records import No, Question, Yes
+from ._typing import Any, cast
 
 __all__ = ["answer", "ask_in_thread", "wait_call"]
 

@@ -7,13 +7,13 @@ import inspect
 import itertools
 import weakref
 from collections.abc import Awaitable
-from typing import Any, cast
 
 from . import _native
 from ._call import answer, ask_in_thread
 from ._convert import taken
 from ._options import Approver
 from ._records import Question
+from ._typing import Any, cast
 
 __all__ = ["wait_async"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NoReturn
 
 from . import _native
 from ._errors import (
@@ -38,6 +36,7 @@ from ._records import (
     View,
     Written,
 )
+from ._typing import Any, NoReturn
 
 Path = str | os.PathLike[str]
 Duration = float | timedelta | str
@@ -103,6 +102,8 @@ def _text(command: str | Sequence[str]) -> str:
     words = [os.fspath(word) for word in command]
     if not words:
         raise ArgumentError("the command is empty")
+    import shlex
+
     return shlex.join(words)
 
 

@@ -6,7 +6,7 @@ raised where there is no outcome to return, or where :meth:`Outcome.check` is as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._records import Denial, Outcome

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal, cast
 
 from . import _native
 from ._errors import ArgumentError, ConfigurationError
 from ._records import No, Question, Yes
+from ._typing import Any, Literal, TypeAlias, cast
 
 __all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "is_utf8", "open_core", "size_bytes", "text_list"]
 
-EnvironmentName = Literal["sandbox", "local", "memory", "container"] | str
+EnvironmentName: TypeAlias = 'Literal["sandbox", "local", "memory", "container"] | str'
 """Where commands run: one of these names, or ``ssh://[USER@]HOST[:PORT][/DIR]``."""
 
 _ENVIRONMENTS = ("sandbox", "local", "memory", "container")
@@ -76,8 +75,6 @@ _PLAIN = (
 _LISTS = {"allow", "allow_hosts", "secrets", "deny", "ignore", "pass_env", "volumes", "devices", "cap_add"}
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-# What the environment of a process can hold and no shell variable can be named.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LONGEST_MS = 2**53
 # What an environment sets itself: the host's would say where things are on the host.
 _OWN = {
@@ -96,6 +93,8 @@ def _is_far(options: Mapping[str, Any]) -> bool:
 def duration_ms(value: float | timedelta | str, name: str = "timeout") -> int:
     """Milliseconds of a duration, at least 1 of what is more than 0."""
     if isinstance(value, str):
+        import re
+
         found = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)\s*\Z", value)
         if not found:
             raise ArgumentError(f"`{name}` is no duration: {value!r}; write `30s`, `500ms`, `2m`, or a number of seconds")
@@ -121,6 +120,8 @@ def size_bytes(value: int | str, name: str) -> int:
         if value < 0:
             raise ArgumentError(f"`{name}` is {value}, and a size is not negative")
         return value
+    import re
+
     found = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMG]i?B|B|)\s*\Z", value)
     if not found:
         raise ArgumentError(f"`{name}` is no size: {value!r}; write `64KiB`, `10MB`, `4GiB`, or a number of bytes")
@@ -152,7 +153,8 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
     if options["inherit_env"]:
         for name, value in os.environ.items():
             own = _OWN.get("ssh" if _is_far(options) else options["environment"], ())
-            if _NAME.match(name) and name not in own and is_utf8(value):
+            # What no shell variable can be named stays behind.
+            if name.isascii() and name.isidentifier() and name not in own and is_utf8(value):
                 found[name] = value
     given: dict[Any, Any] = dict(options["env"] or {})
     for name, value in given.items():
@@ -210,6 +212,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_keywords(words: str) -> str:
     """A message of the command line's, with its options as keywords: ``--env local`` is ``environment='local'``."""
+    import re
 
     def keyword(found: re.Match[str]) -> str:
         name = _KEYWORDS.get(found.group(1), found.group(1).replace("-", "_"))

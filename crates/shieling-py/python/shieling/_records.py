@@ -6,9 +6,9 @@ Each has ``to_dict()``, compares by value, can be pickled, and ignores fields th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from ._errors import CommandFailedError, CommandTimeoutError, DeniedError, NotStartedError
+from ._typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 __all__ = [
     "ChangeTotals",
@@ -47,7 +47,7 @@ __all__ = [
     "Yes",
 ]
 
-Status = Literal[
+Status: TypeAlias = """Literal[
     "exited",
     "signalled",
     "timed_out",
@@ -59,13 +59,15 @@ Status = Literal[
     "running",
     "lost",
     "failed",
-]
-Decision = Literal["allow", "ask", "deny"]
-
-T = TypeVar("T")
+]"""
+Decision: TypeAlias = 'Literal["allow", "ask", "deny"]'
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from typing_extensions import Self, dataclass_transform
+
+    T = TypeVar("T")
 
     class _Record:
         def __init__(self, *values: Any, **named: Any) -> None: ...
@@ -129,17 +131,13 @@ else:
         @classmethod
         def from_dict(cls, data):
             self = object.__new__(cls)
-            put, nested = object.__setattr__, cls._nested
+            put, nested, defaults = object.__setattr__, cls._nested, cls._defaults
             for name in cls._fields:
-                try:
-                    value = data[name]
-                except KeyError:
-                    if name not in cls._defaults:
-                        raise
-                    value = cls._defaults[name]
-                else:
-                    if name in nested and value is not None:
-                        value = nested[name](value)
+                value = data.get(name, data)
+                if value is data:
+                    value = defaults[name]
+                elif name in nested and value is not None:
+                    value = nested[name](value)
                 put(self, name, value)
             return self
 
