@@ -1,6 +1,8 @@
 //! Prints what a call of `:` costs in microseconds, as a median. The Python package is compared with it, by
 //! `crates/shieling-py/bench.py`.
 
+#![expect(clippy::print_stdout, reason = "it is its purpose")]
+
 use std::sync::Arc;
 use std::time::Instant;
 
