@@ -69,12 +69,11 @@ fn main() {
         }
     }
     let cargo = env::var_os("CARGO").expect("cargo names itself");
-    let profile: &[&str] = if variable("OPT_LEVEL") == "1" { &QUICK } else { &PROFILE };
     let mut command = Command::new(cargo);
     command
         .args(["build", "--locked", "--bin", "shieling-agent"])
         .args(["--profile", "agent", "--target", &target])
-        .args(profile.iter().flat_map(|key| ["--config", key]))
+        .args(PROFILE.iter().flat_map(|key| ["--config", key]))
         .arg("--manifest-path")
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
@@ -132,12 +131,4 @@ const PROFILE: [&str; 18] = [
     "profile.agent.package.mio.opt-level = 2",
     "profile.agent.package.bytes.opt-level = 2",
     "profile.agent.package.memchr.opt-level = 2",
-];
-
-/// The same for a build that is itself hardly optimised, and should be quick.
-const QUICK: [&str; 4] = [
-    "profile.agent.inherits = 'release'",
-    "profile.agent.opt-level = 1",
-    "profile.agent.panic = 'abort'",
-    "profile.agent.strip = true",
 ];
