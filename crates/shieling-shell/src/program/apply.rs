@@ -33,6 +33,9 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
     if program.always.iter().any(talks) || !program.opens.is_empty() || program.is_opaque(&run.name) {
         reader.names_that_are_fed(run);
     }
+    if run.more && matches!(program.special.as_deref(), Some("dd" | "ip" | "sysctl")) {
+        may_get_options(run, false, reader);
+    }
     let special = match program.is_interpreter(&run.name) {
         true => Some("interpreter"),
         false => program.special.as_deref(),
@@ -115,6 +118,9 @@ pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments,
     let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
     let Some(first) = operands.first() else {
         bring_always(program, run, &brings, reader);
+        if run.more {
+            may_get_options(run, true, reader);
+        }
         return Ok(());
     };
     let Some((sub, rest)) = resolve(program, &operands, run, reader)? else {
@@ -323,17 +329,22 @@ pub(super) fn record_options(
             );
         }
         if run.more {
-            let word = Word::unknown(Fields::Any, "…", run.span);
-            reader.effect(
-                Action::MaybeOption(word, launches),
-                run.name.clone(),
-                run.span,
-                Some(run.index),
-                Via::Option,
-            );
+            may_get_options(run, launches, reader);
         }
     }
     Ok(false)
+}
+
+/// Records that words which are not in the text can follow, and change what the program does.
+fn may_get_options(run: &Run, launches: bool, reader: &mut Reader<'_>) {
+    let word = Word::unknown(Fields::Any, "…", run.span);
+    reader.effect(
+        Action::MaybeOption(word, launches),
+        run.name.clone(),
+        run.span,
+        Some(run.index),
+        Via::Option,
+    );
 }
 
 fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Reader<'_>) {

@@ -73,16 +73,24 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             found.operands.push(word.clone());
             continue;
         }
+        let mut rest = None;
         let mut next = || {
             let value = args.get(at).cloned();
             at += 1;
+            // As several words, or as none, it is more than this option's value, or the option takes the next word.
+            rest = value
+                .clone()
+                .filter(|value| value.fields != Fields::One && value.is_dashed() == Known::Maybe);
             value
         };
         if word.prefix().starts_with("--") || program.single_dash {
             long(program, word, &mut next, &mut found);
         } else if word.prefix().starts_with('+') && program.plus {
             // An option in its own right, and harmless; otherwise its spellings are listed.
-            if let Some(choice) = exactly(program, word.prefix()) {
+            let names_one = |text: &str| !text.contains('/');
+            if program.toolchain && !word.known().is_some_and(|text| names_one(&text)) {
+                found.strange.push(word.clone());
+            } else if let Some(choice) = exactly(program, word.prefix()) {
                 let value = matches!(choice.value, Value::Required(_)).then(&mut next).flatten();
                 found.options.push(Given {
                     choice,
@@ -95,6 +103,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
         } else {
             cluster(program, word, usize::from(!bare), &mut next, &mut found);
         }
+        found.doubtful.extend(rest);
     }
     found
 }

@@ -57,6 +57,16 @@ fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
     for word in &run.args {
         let (object, by) = (word.shown(), Some(run.index));
         let setting = word.prefix().split_once('=').map(|(name, _)| name);
+        if word.fields != Fields::One && word.known().is_none() {
+            // As several words it is several settings.
+            reader.effect(
+                Action::MaybeOption(word.clone(), false),
+                object.clone(),
+                word.span,
+                by,
+                Via::Operand,
+            );
+        }
         let action = match setting {
             Some("if") => Action::Reads(word.after(3)),
             Some("of") => Action::Writes(word.after(3)),

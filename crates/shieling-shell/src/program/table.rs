@@ -115,6 +115,7 @@
 //! | `options exact` | long options may not be abbreviated; default: any unambiguous prefix is the option |
 //! | `digits` | `-NUMBER` is an option (`head -5`, `git log -3`) |
 //! | `plus` | a word that starts with `+` is an option and harmless (`sort +1`, `date +%F`) |
+//! | `plus toolchain` | the same, and it names a toolchain of rustup; with a `/` it is a directory, whose programs run |
 //! | `always ! EFFECT` | an effect of every call |
 //! | `builtin` | a builtin of bash that starts no process and changes nothing outside the shell |
 //! | `prints number` | its output, when it has no unknown option, is a number; `prints name` = words without blank that cannot start with a dash (hashes, absolute paths) |
@@ -550,6 +551,7 @@ pub(crate) struct Program {
     pub(crate) exact: bool,
     pub(crate) digits: bool,
     pub(crate) plus: bool,
+    pub(crate) toolchain: bool,
     pub(crate) builtin: bool,
     pub(crate) pager: bool,
     pub(crate) assignments: bool,
@@ -635,7 +637,14 @@ impl Program {
                 other => return Err(format!("`options {other}` means nothing")),
             },
             "digits" => self.digits = true,
-            "plus" => self.plus = true,
+            "plus" => {
+                self.plus = true;
+                self.toolchain = match rest {
+                    "" => false,
+                    "toolchain" => true,
+                    other => return Err(format!("`plus {other}` means nothing")),
+                };
+            }
             "builtin" => self.builtin = true,
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
