@@ -116,6 +116,27 @@ def test_an_environment_that_does_not_exist_is_named(name: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("first", ["x=1", "if", "!", "{", "[[", "coproc", "for", "x+=1", "a[0]=1", "~", "*"])
+def test_the_first_of_several_words_is_the_name_of_a_command(here: Shieling, first: str) -> None:
+    outcome = here.run([first, "printenv", "x"])
+    assert (outcome.status, outcome.exit_code, outcome.stdout) == ("exited", 127, ""), outcome
+    assert f"{first}: command not found" in outcome.stderr
+
+
+@pytest.mark.parametrize("arguments", [{"command": ["echo", 1]}, {"command": "pwd", "cwd": 1}, {"command": "pwd", "cwd": b"/"}])
+def test_what_is_no_string_is_an_error_of_the_argument(here: Shieling, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="is a string"):
+        here.run(**arguments)
+
+
+def test_pydantic_has_a_record_as_its_dictionary(memory: Shieling) -> None:
+    pydantic = pytest.importorskip("pydantic")
+    outcome = memory.run("echo hi")
+    adapter = pydantic.TypeAdapter(type(outcome))
+    assert adapter.dump_python(outcome) == outcome.to_dict()
+    assert adapter.json_schema(mode="serialization") == {"type": "object", "title": "Outcome"}
+
+
 def test_words_are_quoted(here: Shieling) -> None:
     words = ["printf", "%s|", "a b", "$HOME", "'", '"', "*", "", "é\n", "-n"]
     assert here.run(words).stdout == "a b|$HOME|'|\"|*||é\n|-n|"

@@ -84,8 +84,9 @@ def test_fifty_tasks_leak_nothing(place: dict[str, Any], mark: Mark) -> None:
         async with AsyncShieling(**place, **bounds) as shieling:
             return sum(await asyncio.gather(*(one(shieling, number, rounds) for number in range(TASKS))))
 
-    # The first rounds fill what is made once: threads of executors, buffers, the allocator's arenas.
-    asyncio.run(all_of_them(2))
+    # The first rounds fill what is made once: threads of executors, buffers, the allocator's arenas. The longer the test,
+    # the more rarely do so many of its tasks do the same at once as never before.
+    asyncio.run(all_of_them(100 if FULL else 2))
     until(lambda: threading.active_count() == 1, "the threads of the first rounds")
     mark.gone()
     before = (descriptors(), memory_kib(), children())

@@ -87,6 +87,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module `shieling` has no attribute `{name}`")
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 __all__ = [
     "Answer",
     "Approver",

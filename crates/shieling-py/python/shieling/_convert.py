@@ -99,19 +99,34 @@ def _text(command: str | Sequence[str]) -> str:
         return command
     if isinstance(command, (bytes, bytearray)) or not isinstance(command, Sequence):
         raise ArgumentError(f"a command is a string or a sequence of strings, and this is {type(command).__name__}")
-    words = [os.fspath(word) for word in command]
+    words = [path(word, "a word of a command") for word in command]
     if not words:
         raise ArgumentError("the command is empty")
+    return shell_text(words)
+
+
+# What bash takes for more than the name of a program where it stands first and unquoted.
+_RESERVED = frozenset(
+    "! [[ { } case coproc do done elif else esac fi for function if in select then time until while".split()
+)
+
+
+def shell_text(words: Sequence[str]) -> str:
+    """These words as shell text, of which the first is the name of a command and nothing else."""
     import shlex
 
-    return shlex.join(words)
+    first, *rest = words
+    name = f"'{first}'" if first in _RESERVED else shlex.quote(first)
+    if name == first and "=" in first:
+        name = f"'{first}'"
+    return " ".join([name, *map(shlex.quote, rest)])
 
 
 def _own(
     timeout: Duration | None, cwd: Path | None, env: Mapping[str, str | None] | None, max_output: int | str | None
 ) -> Own:
     return (
-        None if cwd is None else os.fspath(cwd),
+        None if cwd is None else path(cwd, "`cwd`"),
         _variables(env) if env is not None else [],
         None if timeout is None else duration_ms(timeout),
         None if max_output is None else size_bytes(max_output, "max_output"),
@@ -129,11 +144,11 @@ def _variables(env: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
     return list(env.items())
 
 
-def path(value: Path) -> str:
-    """A path as text."""
-    text = os.fspath(value)
+def path(value: Path, what: str = "a path") -> str:
+    """A path as text, or a word."""
+    text = value if isinstance(value, (str, bytes)) else getattr(value, "__fspath__", lambda: None)()
     if not isinstance(text, str):
-        raise ArgumentError(f"a path is a string, and this is {type(value).__name__}")
+        raise ArgumentError(f"{what} is a string, and this is {type(value).__name__}")
     return text
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from . import _errors
 from ._errors import CommandFailedError, CommandTimeoutError, DeniedError, NotStartedError
 from ._typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -124,6 +125,19 @@ else:
 
         def __reduce__(self):
             return type(self), tuple(getattr(self, name) for name in self._fields)
+
+        @classmethod
+        def __get_pydantic_core_schema__(cls, _source, _handler):
+            from pydantic_core import core_schema
+
+            # Such as a tool of an agent that returns one: pydantic asks, and has it as its dictionary.
+            return core_schema.is_instance_schema(
+                cls, serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict)
+            )
+
+        @classmethod
+        def __get_pydantic_json_schema__(cls, _schema, _handler):
+            return {"type": "object", "title": cls.__name__}
 
         def to_dict(self):
             return {name: _plain(getattr(self, name)) for name in self._fields}
@@ -1034,3 +1048,7 @@ class Grepped(_Record):
     unreadable: int = 0
 
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {"hits": _many(Hit.from_dict)}
+
+# The annotations of the exceptions name these.
+setattr(_errors, "Denial", Denial)
+setattr(_errors, "Outcome", Outcome)

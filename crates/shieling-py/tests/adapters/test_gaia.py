@@ -432,7 +432,11 @@ def test_the_home_directory_is_named_by_a_tilde_and_a_variable(root: Path) -> No
     assert agent.run_shell_command("echo ~ $HOME")["stdout"] == f"{os.environ['HOME']} {os.environ['HOME']}\n"
 
 
-@pytest.mark.parametrize("timeout", [0, -1, "30", None, True, float("nan"), 100_000])
+def test_no_timeout_is_the_default_one(agent: Agent) -> None:
+    assert agent.run_shell_command("pwd", timeout=None)["return_code"] == 0
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "30", True, float("nan"), 100_000])
 def test_an_impossible_timeout_is_refused(agent: Agent, timeout: Any) -> None:
     result = agent.run_shell_command("pwd", timeout=timeout)
     assert result["error"].startswith("Invalid timeout") and result["executed"] is False

@@ -822,6 +822,8 @@ class _Terminal:
         return answer
 
     def _write_here(self, content: str, path: str) -> str:
+        if "\0" in path:
+            return f"Error writing to file '{path}': embedded null byte"
         outside = "Error: Cannot write to a file outside of the working directory in safe mode."
         if self.safe_mode and not (
             utils.contains(os.path.normpath(self.working_dir), path)

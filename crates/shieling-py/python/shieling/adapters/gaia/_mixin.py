@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 _MOST_OUTPUT = 10_000
 _REMEMBERED = 100
 _MOST_SECONDS = 3_600
+_DEFAULT_SECONDS = 30
 _DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
 _ADDRESSES = ("http://", "https://", "git://", "ssh://")
 # Ends a pipeline as its rightmost command that failed. One that was cut off by `head` has not failed.
@@ -276,7 +277,7 @@ class ShellToolsMixin:
         return opened[key]
 
     def run_shell_command(
-        self, command: str, working_directory: Optional[str] = None, timeout: float = 30
+        self, command: str, working_directory: Optional[str] = None, timeout: Optional[float] = _DEFAULT_SECONDS
     ) -> dict[str, Any]:
         """Run a command; see the tool of the same name."""
         try:
@@ -285,7 +286,9 @@ class ShellToolsMixin:
             logger.error("Error executing shell command: %s", error)
             return {"status": "error", "error": str(error), "has_errors": True}
 
-    def _run_shell_command(self, command: str, working_directory: Optional[str], timeout: float) -> dict[str, Any]:
+    def _run_shell_command(
+        self, command: str, working_directory: Optional[str], timeout: Optional[float]
+    ) -> dict[str, Any]:
         allowed, reason, wait = self._check_rate_limit()
         if not allowed:
             return refusal(
@@ -297,8 +300,10 @@ class ShellToolsMixin:
         cwd, found = self._directory(working_directory)
         if found is not None:
             return found
+        if timeout is None:
+            timeout = _DEFAULT_SECONDS
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MOST_SECONDS:
-            return refusal(f"Invalid timeout: {timeout!r}; give a number of seconds from 1 to {_MOST_SECONDS}")
+            return refusal(f"Invalid timeout: {timeout!r}; give a number of seconds, {_MOST_SECONDS} at most")
         if "\0" in command or not is_utf8(command):
             return refusal("Invalid command syntax: the command holds a NUL byte or half of a character")
         found, segments = self._shell_command_refusal(command)

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._convert import shell_text
 from .._execution import NO_LIMIT_SECONDS, Execution
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             raise ValueError("the command is empty")
         root = await asyncio.to_thread(self._alive)
         execution = await self._open()
-        text = command if isinstance(command, str) else shlex.join(command)
+        text = command if isinstance(command, str) else shell_text(command)
         try:
             outcome = await self._in_session(execution, root, text, env or {}, timeout)
         finally:
