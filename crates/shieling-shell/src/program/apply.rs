@@ -34,7 +34,7 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         reader.names_that_are_fed(run);
     }
     if run.more && matches!(program.special.as_deref(), Some("dd" | "ip" | "sysctl")) {
-        may_get_options(run, false, reader);
+        may_get_options(run, run.name == "ip", reader);
     }
     let special = match program.is_interpreter(&run.name) {
         true => Some("interpreter"),
@@ -317,8 +317,18 @@ pub(super) fn record_options(
             );
         }
     }
+    let launches = program.has_launching_options;
+    let acts = program.has_risky_options || program.has_acting_operands;
+    for word in found.split.iter().filter(|_| acts) {
+        reader.effect(
+            Action::MaybeOption(word.clone(), launches || program.has_launching_operands),
+            word.shown(),
+            word.span,
+            Some(run.index),
+            Via::Option,
+        );
+    }
     if program.has_risky_options {
-        let launches = program.has_launching_options;
         for word in &found.doubtful {
             reader.effect(
                 Action::MaybeOption(word.clone(), launches),

@@ -160,10 +160,14 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     .position(|word| matches!(word.known().as_deref(), Some(";" | "+")))
                     .unwrap_or(rest.len());
                 // Names of files stand in for the braces: they start as the roots do.
-                let argv: Vec<Word> = rest[..length]
+                let mut argv: Vec<Word> = rest[..length]
                     .iter()
                     .map(|word| with_names(word, &roots, &text, pattern.as_deref().filter(|_| !alternatives)))
                     .collect();
+                // Several names are what one is, but for programs that take their operands apart.
+                if rest.get(length).and_then(Word::known).as_deref() == Some("+") {
+                    argv.extend(argv.last().cloned());
+                }
                 if text.ends_with("dir") {
                     // It stands in the directory of what it found: where the path starts, beside it or below it.
                     for root in or_here(&roots, word) {
@@ -202,6 +206,18 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                             super::apply::found_names(names, run, reader)?;
                             if test.ends_with("name") && !test.ends_with("wholename") {
                                 pattern = names.known().map(String::from);
+                            }
+                        }
+                        for value in args[at..].iter().take(arity) {
+                            // As several words, the others are tests or actions.
+                            if value.fields == Fields::Any && value.is_dashed() == Known::Maybe {
+                                reader.effect(
+                                    Action::MaybeOption(value.clone(), true),
+                                    value.shown(),
+                                    value.span,
+                                    by,
+                                    Via::Option,
+                                );
                             }
                         }
                         at += arity;

@@ -21,6 +21,8 @@ pub(crate) struct Arguments {
     pub(crate) strange: Vec<Word>,
     /// Operands that could turn out to be options.
     pub(crate) doubtful: Vec<Word>,
+    /// Values of options that could turn out to be several words, or none.
+    pub(crate) split: Vec<Word>,
     /// Words that begin with a plus and are neither options nor operands.
     pub(crate) plus: Vec<Word>,
     /// Words before `--`, which separates revisions from paths in git.
@@ -77,7 +79,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
         let mut next = || {
             let value = args.get(at).cloned();
             at += 1;
-            // As several words, or as none, it is more than this option's value, or the option takes the next word.
+            // The words behind its first one would be options or operands.
             rest = value
                 .clone()
                 .filter(|value| value.fields != Fields::One && value.is_dashed() == Known::Maybe);
@@ -103,7 +105,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
         } else {
             cluster(program, word, usize::from(!bare), &mut next, &mut found);
         }
-        found.doubtful.extend(rest);
+        found.split.extend(rest);
     }
     found
 }

@@ -668,10 +668,7 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         .collect();
     let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
         reader.effect(
-            Action::Doubt(
-                Doubt::Setting,
-                "not all of what `ip` is to do is in the text".to_owned(),
-            ),
+            Action::Doubt(Doubt::Launch, "not all of what `ip` is to do is in the text".to_owned()),
             run.name.clone(),
             run.span,
             by,

@@ -229,6 +229,22 @@ pub(crate) enum Role {
 }
 
 impl Role {
+    /// Whether a word in this role can start a program.
+    fn launches(self) -> bool {
+        matches!(
+            self,
+            Self::Command
+                | Self::Launch
+                | Self::Shell
+                | Self::Code
+                | Self::Sed
+                | Self::Awk
+                | Self::GitConfig
+                | Self::Repository
+                | Self::Unknown
+        )
+    }
+
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
@@ -450,20 +466,7 @@ impl Choice {
     pub(super) fn launches(&self) -> bool {
         let value = match self.value {
             Value::None => false,
-            Value::Required(role) | Value::Optional(role) => {
-                matches!(
-                    role,
-                    Role::Command
-                        | Role::Launch
-                        | Role::Shell
-                        | Role::Code
-                        | Role::Sed
-                        | Role::Awk
-                        | Role::GitConfig
-                        | Role::Repository
-                        | Role::Unknown
-                )
-            }
+            Value::Required(role) | Value::Optional(role) => role.launches(),
         };
         value
             || self
@@ -586,6 +589,9 @@ pub(crate) struct Program {
     pub(crate) is_for_projects: bool,
     /// Whether any option of it could change, start or send something.
     pub(crate) has_risky_options: bool,
+    /// Whether an operand can change, start or send anything.
+    pub(crate) has_acting_operands: bool,
+    pub(crate) has_launching_operands: bool,
     /// Whether any option of it could start something.
     pub(crate) has_launching_options: bool,
 }
@@ -836,6 +842,10 @@ fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
     let usable = |program: &Program, is: fn(&Choice) -> bool| !program.options_none && program.options.iter().any(is);
     program.has_risky_options = usable(&program, |choice| !choice.is_harmless());
     program.has_launching_options = usable(&program, Choice::launches);
+    let operands = &program.operands;
+    let roles = || operands.head.iter().chain(&operands.rest).chain(&operands.tail);
+    program.has_acting_operands = !roles().all(|role| role.is_harmless());
+    program.has_launching_operands = roles().any(|role| role.launches());
     (program, faults)
 }
 
