@@ -1,18 +1,19 @@
 //! A call that Python waits for, and what has become of it.
 //!
-//! A thread that waits takes the steps of the call itself, which spares it the way over a thread of the runtime. A call
-//! that an event loop waits for becomes a task.
+//! It is a future. Most calls are short, and for a moment the main thread polls the future itself, which spares two changes
+//! of threads. A call that takes longer, or that another thread or an event loop waits for, is a task of the runtime: so
+//! nothing that Python does, or does not get to do, holds up what is under way, and a small stack of a thread is no danger.
 //!
 //! ```text
-//! held ──wait, arm──► under way ──question──► asked ──answer──► under way ──► done (taken once)
-//!   └──────cancel: it is dropped, and with it what it started────────────────► done: cancelled
+//! held ──polled, ≤ 50 ms──► task ──question──► asked ──answer──► task ──► done (taken once)
+//!   └──────cancel: it is dropped, and with it what it started──────────► done: cancelled
 //! ```
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use tokio::runtime::Handle;
@@ -25,7 +26,9 @@ use crate::mailbox::Mailbox;
 use crate::runtime;
 
 /// How often a thread that waits looks for signals: Python's handlers run only when it does.
-const LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+/// How long a call that was cancelled may take to drop what it holds.
+const DROPPING: Duration = Duration::from_secs(5);
 
 /// Says that the call is gone, however it went.
 struct Gone(Arc<Shared>);
@@ -39,31 +42,38 @@ impl Drop for Gone {
     }
 }
 
-/// Where the steps of a call are taken.
+/// Where a call's future is.
 enum Work {
-    /// By the thread that waits for it.
+    /// Here, and polled by the thread that waits, if by any.
     Held(Pin<Box<dyn Future<Output = ()> + Send>>, Handle),
-    /// By the runtime.
+    /// A task of the runtime.
     Task(AbortHandle),
     Over,
 }
 
 impl Work {
-    /// Takes steps until there is an event, it is over, or a while has passed.
-    fn go_on(&mut self, shared: &Arc<Shared>) {
+    /// Polls the future until it is done, has news for Python, or this time has come.
+    fn poll_until(&mut self, until: Instant, shared: &Arc<Shared>) {
         let Self::Held(work, runtime) = self else {
-            while shared.is_woken(LOOK) {}
             return;
         };
         let _within = runtime.enter();
         let waker = Waker::from(Arc::clone(shared));
-        while shared.is_woken(LOOK) && !runtime::has_ended() {
-            let step = || work.as_mut().poll(&mut Context::from_waker(&waker));
+        while shared.wait_for_wake(until) && Instant::now() < until {
+            let poll = || work.as_mut().poll(&mut Context::from_waker(&waker));
             // After a panic it is dropped, and so counts as cancelled.
-            if !matches!(catch_unwind(AssertUnwindSafe(step)), Ok(Poll::Pending)) {
+            if !matches!(catch_unwind(AssertUnwindSafe(poll)), Ok(Poll::Pending)) {
                 *self = Self::Over;
                 return;
             }
+        }
+    }
+
+    /// Makes it a task.
+    fn hand_over(&mut self) {
+        match std::mem::replace(self, Self::Over) {
+            Self::Held(work, runtime) => *self = Self::Task(runtime.spawn(work).abort_handle()),
+            other => *self = other,
         }
     }
 
@@ -168,16 +178,18 @@ impl Call {
                 return Ok(event);
             }
             py.detach(|| {
-                self.work().go_on(&self.shared);
+                let until = Instant::now() + SIGNAL_CHECK;
+                let mut work = self.work();
+                if rustix::thread::gettid() == rustix::process::getpid() {
+                    work.poll_until(until, &self.shared);
+                }
+                work.hand_over();
+                drop(work);
+                self.shared.wait_for_news(until);
                 while runtime::is_left_behind() {
-                    if runtime::has_ended() || self.shared.has_news() {
-                        // It would wait for a lock that nobody gives any more, which ends in undefined ways before
-                        // Python 3.14.
-                        std::thread::park();
-                    } else {
-                        // The environments that are being closed may wait for what it holds.
-                        self.work().go_on(&self.shared);
-                    }
+                    // Its next step would be to wait for a lock that nobody gives any more, which ends in undefined
+                    // ways before Python 3.14.
+                    std::thread::park();
                 }
             });
             if let Err(raised) = py.check_signals() {
@@ -194,12 +206,7 @@ impl Call {
 
     /// Has a mailbox told with this number, from now on.
     fn arm(&self, mailbox: &Mailbox, number: u64) {
-        let mut work = self.work();
-        match std::mem::replace(&mut *work, Work::Over) {
-            Work::Held(held, runtime) => *work = Work::Task(runtime.spawn(held).abort_handle()),
-            other => *work = other,
-        }
-        drop(work);
+        self.work().hand_over();
         let mut state = self.shared.state();
         state.letterbox = Some((Arc::clone(&mailbox.0), number));
         if state.over || !state.events.is_empty() {
@@ -207,9 +214,12 @@ impl Call {
         }
     }
 
-    /// Breaks it off: everything that it started ends. Returns once it is given up, for a call that a thread waits for.
+    /// Breaks it off: everything that it started ends. Returns once it is given up.
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.abort());
+        self.abort();
+        if self.process == std::process::id() {
+            py.detach(|| self.shared.wait_for_end(Instant::now() + DROPPING));
+        }
     }
 
     /// Breaks it off, and returns at once; `True` is its next event once it is given up.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use shieling::approval::{self, Question};
 use tokio::sync::oneshot;
@@ -26,8 +26,9 @@ pub(crate) struct State {
     pub(crate) done: Option<Result<Answer, Fault>>,
     /// The work is gone.
     pub(crate) over: bool,
-    /// There is a step to take, which this thread waits for.
+    /// The future is to be polled.
     woken: bool,
+    /// The thread that waits for a change of this.
     waits: Option<Thread>,
     pub(crate) letterbox: Option<(Arc<Letterbox>, u64)>,
 }
@@ -76,27 +77,35 @@ impl Shared {
         unpark(state);
     }
 
-    /// Whether Python has something to look at.
-    pub(crate) fn has_news(&self) -> bool {
-        self.state().has_news()
+    /// Waits until the future is to be polled. False if Python has news to look at first, or at this time.
+    pub(crate) fn wait_for_wake(&self, until: Instant) -> bool {
+        self.wait(until, |state| {
+            if state.has_news() {
+                return Some(false);
+            }
+            std::mem::take(&mut state.woken).then_some(true)
+        })
+        .unwrap_or(false)
     }
 
-    /// Waits for a step to take. Returns `false` if Python has to look first: at an event, the end, or signals after this
-    /// time.
-    pub(crate) fn is_woken(&self, patience: Duration) -> bool {
-        let until = Instant::now() + patience;
+    /// Waits until Python has news to look at, or this time has come.
+    pub(crate) fn wait_for_news(&self, until: Instant) {
+        self.wait(until, |state| state.has_news().then_some(()));
+    }
+
+    /// Waits until the call is over, or this time has come.
+    pub(crate) fn wait_for_end(&self, until: Instant) {
+        self.wait(until, |state| state.over.then_some(()));
+    }
+
+    fn wait<T>(&self, until: Instant, mut look: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
         loop {
             let mut state = self.state();
             state.waits = None;
-            if state.has_news() {
-                return false;
+            if let Some(found) = look(&mut state) {
+                return Some(found);
             }
-            if std::mem::take(&mut state.woken) {
-                return true;
-            }
-            let Some(left) = until.checked_duration_since(Instant::now()) else {
-                return false;
-            };
+            let left = until.checked_duration_since(Instant::now())?;
             state.waits = Some(std::thread::current());
             drop(state);
             std::thread::park_timeout(left);
@@ -123,7 +132,7 @@ fn unpark(mut state: MutexGuard<'_, State>) {
     }
 }
 
-/// Wakes the thread that takes the steps.
+/// Wakes the thread that polls the future.
 impl Wake for Shared {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();

@@ -31,8 +31,6 @@ struct Current {
 /// the interpreter's lock.)
 static CURRENT: Mutex<Option<Current>> = Mutex::new(None);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// The environments were closed, and the runtime takes no step any more.
-static ENDED: AtomicBool = AtomicBool::new(false);
 /// The thread on which the interpreter exits.
 static EXITS: OnceLock<ThreadId> = OnceLock::new();
 
@@ -84,11 +82,6 @@ pub(crate) fn is_left_behind() -> bool {
     EXITING.load(Ordering::Acquire) && EXITS.get().is_some_and(|exits| *exits != std::thread::current().id())
 }
 
-/// Whether the runtime is gone, or about to be.
-pub(crate) fn has_ended() -> bool {
-    ENDED.load(Ordering::Acquire)
-}
-
 /// Ends everything, as the interpreter exits: called once, on its main thread. Waits for a few seconds at most.
 #[pyfunction]
 pub(crate) fn shutdown(py: Python<'_>) {
@@ -107,7 +100,6 @@ pub(crate) fn shutdown(py: Python<'_>) {
             let all = async { while closing.join_next().await.is_some() {} };
             let _ = tokio::time::timeout(CLOSING, all).await;
         });
-        ENDED.store(true, Ordering::Release);
         ended.runtime.shutdown_timeout(THREADS);
     });
 }

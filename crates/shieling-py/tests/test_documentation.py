@@ -70,6 +70,7 @@ def test_annotations_can_be_evaluated() -> None:
         for member, value in vars(getattr(shieling, name)).items():
             if inspect.isfunction(value):
                 typing.get_type_hints(value)
+    assert "sandbox" in str(shieling.EnvironmentName | None)
     for name in ["DeniedError", "CommandFailedError", "Outcome", "Verdict"]:
         assert typing.get_type_hints(getattr(shieling, name))
     assert typing.get_type_hints(shieling.Outcome)["exit_code"] == int | None

@@ -252,6 +252,58 @@ def test_forks_during_work_do_not_hang(memory: Shieling) -> None:
             thread.join()
 
 
+@pytest.mark.parametrize("text", ["yes", "while :; do echo x; sleep 0.01; done", "while :; do :; done"])
+def test_ctrl_c_reaches_a_call_whose_command_is_noisy(here: Shieling, text: str) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            here.run(text, timeout=60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signals_handler_can_use_the_session_that_waits(here: Shieling) -> None:
+    session = here.session()
+    found: list[str] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: found.append(session.run("echo inner").stdout))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        assert session.run("sleep 1; echo outer", timeout=60).stdout == "outer\n"
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert found == ["inner\n"]
+
+
+def test_a_call_goes_on_while_python_does_something_else(here: Shieling) -> None:
+    import ctypes
+
+    def hold() -> None:
+        time.sleep(0.2)
+        ctypes.PyDLL(None).usleep(1_500_000)  # with the interpreter's lock
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    outcome = here.run("sleep 20", timeout=0.5)
+    thread.join()
+    assert outcome.status == "timed_out" and outcome.duration_ms < 1_400, outcome
+
+
+def test_a_thread_with_a_small_stack_can_call(here: Shieling) -> None:
+    found: list[str] = []
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: found.append(here.run("( " * 90 + "echo hi" + " )" * 90).status))
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    assert len(found) == 1
+
+
 def test_a_fork_by_a_signals_handler_during_a_call_leaves_the_call_to_the_parent(place: dict[str, Any]) -> None:
     process = started(
         place,

@@ -134,6 +134,7 @@ def test_pydantic_has_a_record_as_its_dictionary(memory: Shieling) -> None:
     outcome = memory.run("echo hi")
     adapter = pydantic.TypeAdapter(type(outcome))
     assert adapter.dump_python(outcome) == outcome.to_dict()
+    assert adapter.validate_json(adapter.dump_json(outcome)) == outcome
     assert adapter.json_schema(mode="serialization") == {"type": "object", "title": "Outcome"}
 
 

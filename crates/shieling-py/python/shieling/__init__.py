@@ -26,7 +26,7 @@ from ._errors import (
     OutcomeError,
     ShielingError,
 )
-from ._options import Answer, Approver, EnvironmentName
+from ._options import Answer, Approver
 from ._records import (
     ChangeTotals,
     Changes,
@@ -70,6 +70,7 @@ from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._async import AsyncJob, AsyncProcess, AsyncSession, AsyncShieling, AsyncStream
+    from ._options import EnvironmentName
 
 _atexit.register(_native_module.shutdown)
 
@@ -82,6 +83,12 @@ def __getattr__(name: str) -> Any:
         from . import _async
 
         return getattr(_async, name)
+    if name == "EnvironmentName":
+        from typing import Literal
+
+        from . import _options
+
+        return eval(_options.EnvironmentName, {"Literal": Literal})
     if name == "__version__":
         return _native_module.version()
     raise AttributeError(f"module `shieling` has no attribute `{name}`")

@@ -21,14 +21,16 @@ def wait_call(call: _native.Call, approver: Approver | None) -> Any:
     An exception of a signal's handler, such as ``KeyboardInterrupt``, ends everything that the call started.
     """
     raised: list[BaseException] = []
-    while True:
-        event = call.wait()
-        if event is True:
-            return taken(call)
-        if event is False or not isinstance(event, _native.Asked):
-            call.cancel()
-            raise raised[0]
-        ask_in_thread(event, cast(Approver, approver), raised)
+    try:
+        while (event := call.wait()) is not True:
+            if event is False or not isinstance(event, _native.Asked):
+                raise raised[0]
+            ask_in_thread(event, cast(Approver, approver), raised)
+    except BaseException:
+        # A traceback can keep the call for as long as somebody keeps the exception.
+        call.cancel()
+        raise
+    return taken(call)
 
 
 def ask_in_thread(asked: _native.Asked, approver: Approver, raised: list[BaseException]) -> None:

@@ -131,8 +131,10 @@ else:
             from pydantic_core import core_schema
 
             # Such as a tool of an agent that returns one: pydantic asks, and has it as its dictionary.
-            return core_schema.is_instance_schema(
-                cls, serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict)
+            return core_schema.json_or_python_schema(
+                json_schema=core_schema.no_info_plain_validator_function(cls.from_dict),
+                python_schema=core_schema.is_instance_schema(cls),
+                serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
             )
 
         @classmethod
