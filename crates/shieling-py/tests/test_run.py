@@ -129,15 +129,6 @@ def test_what_is_no_string_is_an_error_of_the_argument(here: Shieling, arguments
         here.run(**arguments)
 
 
-def test_pydantic_has_a_record_as_its_dictionary(memory: Shieling) -> None:
-    pydantic = pytest.importorskip("pydantic")
-    outcome = memory.run("echo hi")
-    adapter = pydantic.TypeAdapter(type(outcome))
-    assert adapter.dump_python(outcome) == outcome.to_dict()
-    assert adapter.validate_json(adapter.dump_json(outcome)) == outcome
-    assert adapter.json_schema(mode="serialization") == {"type": "object", "title": "Outcome"}
-
-
 def test_words_are_quoted(here: Shieling) -> None:
     words = ["printf", "%s|", "a b", "$HOME", "'", '"', "*", "", "é\n", "-n"]
     assert here.run(words).stdout == "a b|$HOME|'|\"|*||é\n|-n|"

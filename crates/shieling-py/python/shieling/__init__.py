@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
 
         from . import _options
 
-        return eval(_options.EnvironmentName, {"Literal": Literal})
+        return eval(str(_options.EnvironmentName), {"Literal": Literal})
     if name == "__version__":
         return _native_module.version()
     raise AttributeError(f"module `shieling` has no attribute `{name}`")

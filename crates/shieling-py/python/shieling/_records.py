@@ -80,12 +80,24 @@ if TYPE_CHECKING:
     def _record(cls: type[T]) -> type[T]: ...
 
 else:
+
+    class _PydanticSerializer:
+        """How pydantic has a record where it is told no type, as what an agent's tool returns."""
+
+        def __get__(self, instance, owner):
+            try:
+                from pydantic_core import SchemaSerializer
+            except ImportError:
+                raise AttributeError("__pydantic_serializer__") from None
+            return SchemaSerializer(owner.__get_pydantic_core_schema__(owner, None))
+
     # `dataclasses` would be right here and takes 10 ms to import, since it brings `inspect`.
     class _Record:
         __slots__ = ()
         _fields: ClassVar[tuple[str, ...]] = ()
         _defaults: ClassVar[dict[str, Any]] = {}
         _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+        __pydantic_serializer__ = _PydanticSerializer()
 
         def __init__(self, *values, **named):
             cls = type(self)
@@ -130,7 +142,6 @@ else:
         def __get_pydantic_core_schema__(cls, _source, _handler):
             from pydantic_core import core_schema
 
-            # Such as a tool of an agent that returns one: pydantic asks, and has it as its dictionary.
             return core_schema.json_or_python_schema(
                 json_schema=core_schema.no_info_plain_validator_function(cls.from_dict),
                 python_schema=core_schema.is_instance_schema(cls),

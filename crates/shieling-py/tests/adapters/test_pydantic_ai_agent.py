@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from confined import need, run_example
 
+from shieling import Outcome, Shieling
 from shieling.adapters.pydantic_ai import (
     ExecutionEnvironment,
     ExecutionEnvironmentToolset,
@@ -26,6 +27,7 @@ if importlib.util.find_spec("pydantic_ai") is None:
         ExecutionEnvironmentToolset()
     pytest.skip("pydantic-ai is not installed: `pip install pydantic-ai-slim`", allow_module_level=True)
 
+from pydantic import TypeAdapter
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, RunContext
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -429,3 +431,17 @@ def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkey
     told = capsys.readouterr().out
     assert "alpha" in told.replace("The first line is alpha.", "")
     assert told.rstrip().endswith("The first line is alpha.")
+
+
+def test_a_tool_can_return_an_outcome_which_is_told_as_its_dictionary() -> None:
+    with Shieling("memory") as shieling:
+        agent = Agent(TestModel(), tools=[shieling.run])
+        messages = agent.run_sync("run something").all_messages()
+        returned = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+        assert '"status":"exited"' in returned[0].model_response_str()
+
+        adapter = TypeAdapter(Outcome)
+        outcome = shieling.run("echo hi")
+        assert adapter.dump_python(outcome) == outcome.to_dict()
+        assert adapter.validate_json(adapter.dump_json(outcome)) == outcome
+        assert adapter.json_schema(mode="serialization") == {"type": "object", "title": "Outcome"}
