@@ -221,7 +221,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "a command whose time is over goes on as a job, if that is wanted",
             |context| {
                 Box::pin(async move {
-                    let call = context.within("echo a; sleep 1; echo b", 400);
+                    let call = context.within("echo a; sleep 3; echo b", 400);
                     let outcome = context.session().run(call).await;
                     same(
                         "so far",
