@@ -33,9 +33,6 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
     if program.always.iter().any(talks) || !program.opens.is_empty() || program.is_opaque(&run.name) {
         reader.names_that_are_fed(run);
     }
-    if run.more && matches!(program.special.as_deref(), Some("dd" | "ip" | "sysctl")) {
-        may_get_options(run, run.name == "ip", reader);
-    }
     let special = match program.is_interpreter(&run.name) {
         true => Some("interpreter"),
         false => program.special.as_deref(),
@@ -318,25 +315,14 @@ pub(super) fn record_options(
         }
     }
     let launches = program.has_launching_options;
-    let acts = program.has_risky_options || program.has_acting_operands;
-    for word in found.split.iter().filter(|_| acts) {
-        reader.effect(
-            Action::MaybeOption(word.clone(), launches || program.has_launching_operands),
-            word.shown(),
-            word.span,
-            Some(run.index),
-            Via::Option,
-        );
+    if program.has_risky_options || program.has_acting_operands {
+        for word in &found.split {
+            may_be_option(word, launches || program.has_launching_operands, run, reader);
+        }
     }
     if program.has_risky_options {
         for word in &found.doubtful {
-            reader.effect(
-                Action::MaybeOption(word.clone(), launches),
-                word.shown(),
-                word.span,
-                Some(run.index),
-                Via::Option,
-            );
+            may_be_option(word, launches, run, reader);
         }
         if run.more {
             may_get_options(run, launches, reader);
@@ -345,8 +331,19 @@ pub(super) fn record_options(
     Ok(false)
 }
 
+/// Records that a word, or a part of it, can turn out to be an option.
+pub(super) fn may_be_option(word: &Word, launches: bool, run: &Run, reader: &mut Reader<'_>) {
+    reader.effect(
+        Action::MaybeOption(word.clone(), launches),
+        word.shown(),
+        word.span,
+        Some(run.index),
+        Via::Option,
+    );
+}
+
 /// Records that words which are not in the text can follow, and change what the program does.
-fn may_get_options(run: &Run, launches: bool, reader: &mut Reader<'_>) {
+pub(super) fn may_get_options(run: &Run, launches: bool, reader: &mut Reader<'_>) {
     let word = Word::unknown(Fields::Any, "…", run.span);
     reader.effect(
         Action::MaybeOption(word, launches),

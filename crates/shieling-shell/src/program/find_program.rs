@@ -116,13 +116,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 roots.push(word.clone());
                 reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
-                reader.effect(
-                    Action::MaybeOption(word.clone(), true),
-                    word.shown(),
-                    word.span,
-                    by,
-                    Via::Option,
-                );
+                super::apply::may_be_option(word, true, run, reader);
             }
             continue;
         };
@@ -211,13 +205,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                         for value in args[at..].iter().take(arity) {
                             // As several words, the others are tests or actions.
                             if value.fields == Fields::Any && value.is_dashed() == Known::Maybe {
-                                reader.effect(
-                                    Action::MaybeOption(value.clone(), true),
-                                    value.shown(),
-                                    value.span,
-                                    by,
-                                    Via::Option,
-                                );
+                                super::apply::may_be_option(value, true, run, reader);
                             }
                         }
                         at += arity;
@@ -258,14 +246,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
         reader.walks(walk, run);
     }
     if run.more {
-        let word = Word::unknown(Fields::Any, "…", run.span);
-        reader.effect(
-            Action::MaybeOption(word, true),
-            run.name.clone(),
-            run.span,
-            by,
-            Via::Option,
-        );
+        super::apply::may_get_options(run, true, reader);
     }
     Ok(())
 }

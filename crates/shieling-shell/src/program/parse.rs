@@ -81,16 +81,16 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             at += 1;
             // The words behind its first one would be options or operands.
             rest = value
-                .clone()
-                .filter(|value| value.fields != Fields::One && value.is_dashed() == Known::Maybe);
+                .as_ref()
+                .filter(|value| value.fields != Fields::One && value.is_dashed() == Known::Maybe)
+                .cloned();
             value
         };
         if word.prefix().starts_with("--") || program.single_dash {
             long(program, word, &mut next, &mut found);
         } else if word.prefix().starts_with('+') && program.plus {
             // An option in its own right, and harmless; otherwise its spellings are listed.
-            let names_one = |text: &str| !text.contains('/');
-            if program.toolchain && !word.known().is_some_and(|text| names_one(&text)) {
+            if program.toolchain && word.known().is_none_or(|text| text.contains('/')) {
                 found.strange.push(word.clone());
             } else if let Some(choice) = exactly(program, word.prefix()) {
                 let value = matches!(choice.value, Value::Required(_)).then(&mut next).flatten();

@@ -1,6 +1,6 @@
 //! The few programs whose arguments follow no table.
 
-use super::apply::{apply_role, record};
+use super::apply::{apply_role, may_get_options, record};
 use super::parse::{parse, parse_leading};
 use super::start::launch;
 use super::table::{Program, Role};
@@ -54,6 +54,9 @@ pub(crate) fn special(
 
 /// `dd if=… of=…`: operands are settings.
 fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
+    if run.more {
+        may_get_options(run, false, reader);
+    }
     for word in &run.args {
         let (object, by) = (word.shown(), Some(run.index));
         let setting = word.prefix().split_once('=').map(|(name, _)| name);
@@ -660,6 +663,9 @@ fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
 
 /// `ip`: showing is harmless, everything else configures the network.
 fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    if run.more {
+        may_get_options(run, true, reader);
+    }
     let by = Some(run.index);
     let words: Vec<_> = run
         .args
@@ -943,6 +949,9 @@ fn flock(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
 
 /// `sysctl`: `NAME=VALUE` sets, anything else shows.
 fn sysctl(run: &Run, reader: &mut Reader<'_>) -> bool {
+    if run.more {
+        may_get_options(run, false, reader);
+    }
     for word in &run.args {
         let sets = match word.known() {
             Some(text) if text.starts_with("--") => !matches!(
