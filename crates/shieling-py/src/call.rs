@@ -84,10 +84,7 @@ impl Work {
                 let _within = runtime.enter();
                 drop(work);
             }
-            Self::Task(task) => {
-                task.abort();
-                *self = Self::Task(task);
-            }
+            Self::Task(task) => task.abort(),
             Self::Over => {}
         }
     }
@@ -167,7 +164,7 @@ impl Call {
 impl Call {
     /// Waits for the next event: `True` once it is over, `False` if the approver failed, or a question.
     ///
-    /// An exception of a signal's handler breaks the call off.
+    /// An exception of a signal's handler leaves the call to the caller, who cancels it as after any other.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         loop {
             // Also a signal's handler can fork.
@@ -192,10 +189,7 @@ impl Call {
                     std::thread::park();
                 }
             });
-            if let Err(raised) = py.check_signals() {
-                self.cancel(py);
-                return Err(raised);
-            }
+            py.check_signals()?;
         }
     }
 

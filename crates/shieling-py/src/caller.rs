@@ -21,29 +21,17 @@ pub(crate) enum Event {
     Broken,
 }
 
+#[derive(Default)]
 pub(crate) struct State {
     pub(crate) events: VecDeque<Event>,
     pub(crate) done: Option<Result<Answer, Fault>>,
     /// The work is gone.
     pub(crate) over: bool,
-    /// The future is to be polled.
-    woken: bool,
+    /// The future was polled, and nobody has woken it since.
+    polled: bool,
     /// The thread that waits for a change of this.
     waits: Option<Thread>,
     pub(crate) letterbox: Option<(Arc<Letterbox>, u64)>,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            events: VecDeque::new(),
-            done: None,
-            over: false,
-            woken: true,
-            waits: None,
-            letterbox: None,
-        }
-    }
 }
 
 impl State {
@@ -83,7 +71,7 @@ impl Shared {
             if state.has_news() {
                 return Some(false);
             }
-            std::mem::take(&mut state.woken).then_some(true)
+            (!std::mem::replace(&mut state.polled, true)).then_some(true)
         })
         .unwrap_or(false)
     }
@@ -140,7 +128,7 @@ impl Wake for Shared {
 
     fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.state();
-        state.woken = true;
+        state.polled = false;
         unpark(state);
     }
 }

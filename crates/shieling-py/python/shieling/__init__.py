@@ -84,11 +84,9 @@ def __getattr__(name: str) -> Any:
 
         return getattr(_async, name)
     if name == "EnvironmentName":
-        from typing import Literal
-
         from . import _options
 
-        return eval(str(_options.EnvironmentName), {"Literal": Literal})
+        return eval(str(_options.EnvironmentName), _options.__dict__)
     if name == "__version__":
         return _native_module.version()
     raise AttributeError(f"module `shieling` has no attribute `{name}`")

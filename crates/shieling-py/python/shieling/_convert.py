@@ -115,11 +115,11 @@ def shell_text(words: Sequence[str]) -> str:
     """These words as shell text, of which the first is the name of a command and nothing else."""
     import shlex
 
-    first, *rest = words
-    name = f"'{first}'" if first in _RESERVED else shlex.quote(first)
-    if name == first and "=" in first:
-        name = f"'{first}'"
-    return " ".join([name, *map(shlex.quote, rest)])
+    first = words[0]
+    quoted = [shlex.quote(word) for word in words]
+    if quoted[0] == first and (first in _RESERVED or "=" in first):
+        quoted[0] = f"'{first}'"
+    return " ".join(quoted)
 
 
 def _own(
@@ -146,7 +146,10 @@ def _variables(env: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
 
 def path(value: Path, what: str = "a path") -> str:
     """A path as text, or a word."""
-    text = value if isinstance(value, (str, bytes)) else getattr(value, "__fspath__", lambda: None)()
+    try:
+        text = os.fspath(value)
+    except TypeError:
+        text = None
     if not isinstance(text, str):
         raise ArgumentError(f"{what} is a string, and this is {type(value).__name__}")
     return text

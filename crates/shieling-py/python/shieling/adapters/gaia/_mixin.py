@@ -415,7 +415,7 @@ class ShellToolsMixin:
         """Enter the tool ``run_shell_command`` into GAIA's registry."""
 
         def run_shell_command(
-            command: str, working_directory: Optional[str] = None, timeout: int = 30
+            command: str, working_directory: Optional[str] = None, timeout: int = _DEFAULT_SECONDS
         ) -> dict[str, Any]:
             """Execute a shell/terminal command that reads. Useful for listing directories (ls/dir), checking files
             (cat, stat), finding files (find), text processing (grep, head, tail), navigation (pwd), git history, and
