@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering};
 
 use rustix::cmsg_space;
 use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
@@ -115,8 +115,12 @@ static LEAVES_ENDED: AtomicBool = AtomicBool::new(false);
 /// Which low numbers were not in use when the command began.
 static UNUSED: AtomicU8 = AtomicU8::new(0);
 
+/// `/dev/null`, for [`break_off`]; -1 before it is open.
+static NULL: AtomicI32 = AtomicI32::new(-1);
+
 /// Has bash give up what it runs at the next point where that is safe, as after `C-c`. What comes between two
-/// commands is lost: it was meant for the one before, or its sender sees that the next one goes on.
+/// commands is lost: it was meant for the one before, or its sender sees that the next one goes on. From now on
+/// bash itself says nothing: "Terminated", of a process that ends with the command, is no output of the command.
 extern "C" fn break_off(_signal: c_int) {
     if !RUNS.load(Ordering::Relaxed) {
         return;
@@ -125,6 +129,11 @@ extern "C" fn break_off(_signal: c_int) {
     // SAFETY: written once, before this can be called; it only looks at a number.
     if unsafe { IN_PROGRESS }.is_some_and(|in_progress| in_progress(bash::DEBUG_TRAP) != 0) {
         IN_DEBUG_TRAP.store(true, Ordering::Relaxed);
+    }
+    let null = NULL.load(Ordering::Relaxed);
+    if null >= 0 {
+        // SAFETY: it stays open for as long as the shell runs.
+        put(unsafe { BorrowedFd::borrow_raw(null) }, 2);
     }
     // SAFETY: bash's own handler sets it in the same way.
     unsafe { bash::interrupt_state = 1 };
@@ -165,6 +174,7 @@ fn prepare() -> Option<(OwnedFd, OwnedFd)> {
     let socket = rustix::io::fcntl_dupfd_cloexec(given, high).ok()?;
     let null = rustix::fs::openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let null = rustix::io::fcntl_dupfd_cloexec(null, high).ok()?;
+    NULL.store(null.as_raw_fd(), Ordering::Relaxed);
     if beyond {
         setrlimit(Resource::Nofile, limit).ok()?;
     }

@@ -158,7 +158,7 @@ pub(crate) fn weight(value: &[Atom]) -> usize {
     let atom = |atom: &Atom| match atom {
         Atom::Text(text) => 1 + text.len(),
         Atom::OneOf(values) => 1 + values.iter().map(|value| weight(value)).sum::<usize>(),
-        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => 1,
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here => 1,
     };
     value.iter().map(atom).sum()
 }
@@ -619,7 +619,7 @@ pub(crate) fn set_by_the_shell(name: &str) -> bool {
 pub(crate) fn ambient(name: &str) -> Vec<Atom> {
     match name {
         // Relative to where the command stands, which is what the present directory is.
-        "PWD" => vec![Atom::Text(".".to_owned())],
+        "PWD" => vec![Atom::Here],
         "HOME" => vec![Atom::Text(HOME.to_owned())],
         "TMPDIR" => vec![Atom::Text("/tmp".to_owned())],
         "BASHPID" | "COLUMNS" | "EPOCHSECONDS" | "EUID" | "LINENO" | "LINES" | "OPTIND" | "PPID" | "RANDOM"

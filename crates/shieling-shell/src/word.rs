@@ -18,6 +18,9 @@ pub enum Hidden {
     Name,
     /// As a name, but it may start with a dash: a branch or a tag.
     Ref,
+    /// Letters, digits and marks without a blank, a slash, a dot or a dash at the beginning, or nothing: the day and
+    /// the time.
+    Letters,
     /// As a name, but with blanks in it perhaps: the path of a directory.
     Path,
     /// Names of files and directories that a program found below a directory, with slashes between them.
@@ -39,6 +42,9 @@ pub enum Atom {
     Found,
     /// A part that the text does not spell out.
     Hidden(Hidden),
+    /// The directory in which the command stands, as an absolute path. Where a path begins with it, it is `.`; what it is
+    /// as text is not known.
+    Here,
     /// One of several alternatives.
     OneOf(Vec<Vec<Atom>>),
 }
@@ -185,7 +191,7 @@ impl Word {
             .map(|atom| match atom {
                 Atom::Text(text) => Some(text.as_str()),
                 Atom::Hidden(Hidden::Number) => Some("1"),
-                Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+                Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => None,
             })
             .collect()
     }
@@ -196,7 +202,7 @@ impl Word {
             atoms.iter().any(|atom| match atom {
                 Atom::One | Atom::Star => true,
                 Atom::OneOf(choices) => choices.iter().any(|choice| held(choice)),
-                Atom::Text(_) | Atom::Found | Atom::Hidden(_) => false,
+                Atom::Text(_) | Atom::Found | Atom::Hidden(_) | Atom::Here => false,
             })
         }
         held(&self.atoms)
@@ -217,11 +223,24 @@ impl Word {
                     true
                 }
                 Atom::OneOf(choices) => choices.iter().all(|choice| plain(choice, behind)),
+                Atom::Here => !*behind,
                 Atom::Hidden(_) => false,
             })
         }
         let mut behind = false;
         self.fields != Fields::Any && plain(&self.atoms, &mut behind) && behind
+    }
+
+    /// Tells whether a part of it is the directory in which the command stands.
+    pub(crate) fn holds_here(&self) -> bool {
+        fn held(atoms: &[Atom]) -> bool {
+            atoms.iter().any(|atom| match atom {
+                Atom::Here => true,
+                Atom::OneOf(choices) => choices.iter().any(|choice| held(choice)),
+                Atom::Text(_) | Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => false,
+            })
+        }
+        held(&self.atoms)
     }
 
     /// Tells whether it is a path that a program finds below named directories, so that the files there determine
@@ -230,7 +249,7 @@ impl Word {
         let named = |atoms: &[Atom]| {
             atoms
                 .iter()
-                .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")))
+                .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")) || *atom == Atom::Here)
         };
         let [roots, Atom::OneOf(ends_with), name @ ..] = &*self.atoms else {
             return false;
@@ -282,13 +301,35 @@ pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
         [Atom::Text(text)] => Some(Cow::Borrowed(text)),
         _ => atoms
             .iter()
-            .map(|atom| match atom {
+            .enumerate()
+            .map(|(at, atom)| match atom {
                 Atom::Text(text) => Some(text.as_str()),
+                Atom::Here if is_a_path_of_its_own(atoms, at) => Some("."),
                 _ => None,
             })
             .collect::<Option<String>>()
             .map(Cow::Owned),
     }
+}
+
+/// Whether the piece at this place begins a path, and is the whole of its first part: not so in `$PWD.old`.
+pub fn is_a_path_of_its_own(atoms: &[Atom], at: usize) -> bool {
+    let begins = match at.checked_sub(1).map(|before| &atoms[before]) {
+        None => true,
+        Some(Atom::Text(text)) => text.ends_with(['=', ':', ',', '@', ' ', '\n']),
+        Some(_) => false,
+    };
+    let ends = match atoms.get(at + 1) {
+        None => true,
+        Some(Atom::Text(text)) => text.starts_with(['/', ':', ',', ';', ' ', '\n', '"', '\'', ')']),
+        Some(Atom::OneOf(choices)) => choices.iter().all(|choice| match choice.first() {
+            None => at + 2 == atoms.len(),
+            Some(Atom::Text(text)) => text.starts_with('/'),
+            Some(_) => false,
+        }),
+        Some(_) => false,
+    };
+    begins && ends
 }
 
 /// The same pieces with neighbouring texts made one.
@@ -309,7 +350,12 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         None => Known::No,
         Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
-        Some(Atom::Text(_) | Atom::Hidden(Hidden::Name | Hidden::Path)) => Known::No,
+        Some(Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Name | Hidden::Path)) => Known::No,
+        // It may be nothing.
+        Some(Atom::Hidden(Hidden::Letters)) => match starts_with_dash(&atoms[1..]) {
+            Known::No => Known::No,
+            Known::Yes | Known::Maybe => Known::Maybe,
+        },
         Some(
             Atom::One
             | Atom::Star
@@ -337,7 +383,9 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
-        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref) => false,
+        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref | Hidden::Letters) => false,
+        // Where blanks could stand in it, an expansion outside of quotes is not told to be this.
+        Atom::Here => false,
         // The name of a file may hold blanks.
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Path | Hidden::Below | Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {
@@ -358,6 +406,7 @@ pub(crate) fn show(atoms: &[Atom]) -> String {
             Atom::One => "?".to_owned(),
             Atom::Star | Atom::Found => "*".to_owned(),
             Atom::Hidden(_) => "…".to_owned(),
+            Atom::Here => "$PWD".to_owned(),
             Atom::OneOf(choices) => {
                 let shown: Vec<String> = choices.iter().map(|choice| show(choice)).collect();
                 format!("{{{}}}", shown.join(","))

@@ -521,6 +521,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             | Role::Except
             | Role::ExceptDirs
             | Role::LeftOut
+            | Role::LeftOutEach
             | Role::Ending
             | Role::Kind
             | Role::Depth
@@ -546,6 +547,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         | Role::Except
         | Role::ExceptDirs
         | Role::LeftOut
+        | Role::LeftOutEach
         | Role::Ending
         | Role::Kind
         | Role::Depth => return Ok(()),

@@ -85,6 +85,15 @@ const TESTS: &[(&str, usize)] = &[
     ("-files0-from", 1),
 ];
 
+/// What does something with what was found, rather than asking about it.
+const ACTIONS: &[&str] = &[
+    "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ls", "-ok", "-okdir", "-print",
+    "-print0", "-printf", "-quit",
+];
+
+/// The tests that compare a whole path.
+const PATH_TESTS: &[&str] = &["-ipath", "-iwholename", "-path", "-wholename"];
+
 /// Records what a `find` does.
 pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
@@ -269,8 +278,24 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
             text.starts_with('-') && !matches!(text.as_ref(), "-H" | "-L" | "-P") || text == "!" || text == "("
         })
         .unwrap_or(texts.len());
+    // Names are compared as they are written, so that what is absolute on one side alone fits nothing.
+    let absolute: Vec<_> = args[..start].iter().map(Word::holds_here).collect();
+    let all_absolute = absolute.first().is_some_and(|first| *first);
+    let patterns = args[start..].windows(2).filter(|pair| {
+        let test = pair[0].known();
+        test.is_some_and(|test| PATH_TESTS.contains(&test.as_ref()))
+    });
+    let mut mixed = absolute.into_iter().chain(patterns.map(|pair| pair[1].holds_here()));
+    if mixed.any(|here| here != all_absolute) {
+        return None;
+    }
     let mut rest: &[std::borrow::Cow<'_, str>] = &texts[start..];
     let (mut only, mut except, mut depth) = (Vec::new(), Vec::new(), None);
+    // With these, what is in a directory comes before it, and nothing is pruned.
+    let upwards = texts.iter().any(|text| matches!(text.as_ref(), "-d" | "-delete" | "-depth"));
+    if upwards && texts.iter().any(|text| text == "-prune") {
+        return None;
+    }
     // What is pruned stands in front: `-path ./a -prune -o …`, or a group of such tests.
     while let Some(end) = rest.iter().position(|text| matches!(text.as_ref(), "-o" | "-or")) {
         let (branch, next) = (&rest[..end], &rest[end + 1..]);
@@ -295,6 +320,8 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
     }
     let mut at = 0;
     let mut negated = false;
+    // What stands behind an action does not hold for it.
+    let mut acts = false;
     while let Some(text) = rest.get(at) {
         at += 1;
         if matches!(text.as_ref(), "!" | "-not") {
@@ -319,6 +346,8 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
                 kind: PickKind::Entries,
             };
             match text.as_ref() {
+                "-maxdepth" => depth = Some(pattern.parse().ok()?),
+                _ if acts => {}
                 "-name" if negated => except.push(entry(false)),
                 "-path" | "-wholename" if negated => except.push(entry(true)),
                 // Each of several tests must hold, so that one of them is enough.
@@ -326,10 +355,10 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
                 "-path" | "-wholename" | "-ipath" | "-iwholename" if !negated && only.is_empty() => {
                     only.push(entry(true));
                 }
-                "-maxdepth" => depth = Some(pattern.parse().ok()?),
                 _ => {}
             }
         }
+        acts |= ACTIONS.contains(&text.as_ref());
         at += arity;
         negated = false;
     }
@@ -349,9 +378,9 @@ fn pruned(branch: &[std::borrow::Cow<'_, str>]) -> Option<Vec<Pick>> {
 
 /// The directories that a test of names means: `-path X`, `-type d -name X`.
 fn tested(tests: &[std::borrow::Cow<'_, str>]) -> Option<Vec<Pick>> {
-    let tests = match tests {
-        [kind, directory, rest @ ..] if kind == "-type" && directory == "d" => rest,
-        tests => tests,
+    let (kind, tests) = match tests {
+        [kind, directory, rest @ ..] if kind == "-type" && directory == "d" => (PickKind::Trees, rest),
+        tests => (PickKind::All, tests),
     };
     let [test, pattern] = tests else { return None };
     let path = match test.as_ref() {
@@ -362,7 +391,7 @@ fn tested(tests: &[std::borrow::Cow<'_, str>]) -> Option<Vec<Pick>> {
     Some(vec![Pick {
         pattern: pattern.clone().into_owned(),
         path,
-        kind: PickKind::All,
+        kind,
     }])
 }
 

@@ -25,7 +25,7 @@ pub use normal::{Normal, normal};
 pub use queries::{
     elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,
 };
-pub(crate) use queries::{prints, started_by_options};
+pub(crate) use queries::{Printed, prints, started_by_options};
 pub(crate) use special::special;
 pub use table::{Example, examples, is_described};
 pub(crate) use table::{Program, find};

@@ -259,7 +259,7 @@ fn can_be_option(program: Option<&'static Program>, word: &Word) -> bool {
         || word.atoms.iter().all(|atom| match atom {
             Atom::Text(text) => text.chars().all(letter),
             Atom::One | Atom::Star => true,
-            Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => true,
+            Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => true,
         })
 }
 

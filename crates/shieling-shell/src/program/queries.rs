@@ -71,7 +71,7 @@ pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Star
     // What is not known of the value is what was there before, or what a configured program prints.
     let known = options.iter().map(|atom| match atom {
         Atom::Text(text) => text.as_str(),
-        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => " ",
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => " ",
     });
     let found = parse(program, &unquoted(&known.collect::<String>()));
     let mut starts = Starts {
@@ -146,8 +146,19 @@ pub fn elsewhere(command: &Invocation) -> Option<String> {
     }
 }
 
-/// What kind of text a command prints, where its table tells.
-pub(crate) fn prints(command: &Invocation) -> Hidden {
+/// What a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// Text of this kind.
+    Text(Hidden),
+    /// The path of the directory in which it stands.
+    WorkingDirectory,
+    /// The path of a file or a directory that it has made below `$TMPDIR`.
+    NewFile,
+}
+
+/// What a command prints, where its table tells.
+pub(crate) fn prints(command: &Invocation) -> Printed {
     let tells = || {
         if command.kind == Kind::Function || command.more {
             return None;
@@ -169,10 +180,10 @@ pub(crate) fn prints(command: &Invocation) -> Hidden {
             found = parse(sub, &operands);
         }
         (found.strange.is_empty() && found.doubtful.is_empty())
-            .then_some(program.prints)
-            .flatten()
+            .then_some(program.prints?)
+            .map(Printed::Text)
     };
-    tells().unwrap_or(Hidden::Anything)
+    tells().unwrap_or(Printed::Text(Hidden::Anything))
 }
 
 /// Whether a command, without the options that it is given here, would only read.
@@ -199,7 +210,7 @@ pub fn reads_by_itself(command: &Invocation) -> bool {
 }
 
 /// What those commands print whose output depends on how they are used.
-fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
+fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
     let flag = |names: &[&str]| {
         found
             .options
@@ -218,14 +229,14 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
         .iter()
         .any(|given| given.choice.brings.contains(&Bring::Stops))
     {
-        return Some(Hidden::Anything);
+        return Some(Printed::Text(Hidden::Anything));
     }
     let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
     let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
     if !plain {
-        return Some(Hidden::Anything);
+        return Some(Printed::Text(Hidden::Anything));
     }
-    Some(match name {
+    let class = match name {
         // With names of files behind the numbers, the names come along.
         "wc" if words.is_empty()
             && only(&[
@@ -278,7 +289,7 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
         }
         "date" => {
             let [format] = found.plus.as_slice() else {
-                return Some(Hidden::Anything);
+                return Some(Printed::Text(Hidden::Anything));
             };
             // Any time but the present one can be before the year 0, or before 1970, with a minus.
             let is_now = !flag(&["-d", "--date", "-f", "--file", "-r", "--reference", "-s", "--set"]);
@@ -293,7 +304,10 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
                     Hidden::Number
                 }
                 Some(format) if is_of_digits(&format[1..]) && (is_now || !begins_with_a_year(&format[1..])) => {
-                    Hidden::Name
+                    match format.contains(['.', '/', 'D']) {
+                        true => Hidden::Name,
+                        false => Hidden::Letters,
+                    }
                 }
                 Some(_) | None => Hidden::Anything,
             }
@@ -317,12 +331,15 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
         {
             Hidden::Number
         }
-        "pwd" if words.is_empty() => Hidden::Path,
-        "mktemp" if words.is_empty() && only(&["-d", "--directory", "-q", "--quiet"]) => Hidden::Name,
+        "pwd" if words.is_empty() => return Some(Printed::WorkingDirectory),
+        "mktemp" if words.is_empty() && only(&["-d", "--directory", "-q", "--quiet"]) => {
+            return Some(Printed::NewFile);
+        }
         "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
-        "git" => return prints_of_git(found, &words),
+        "git" => prints_of_git(found, &words)?,
         _ => return None,
-    })
+    };
+    Some(Printed::Text(class))
 }
 
 /// Whether a format of `date` makes digits, and letters and marks between them: no blank, no dash at its beginning.

@@ -209,6 +209,8 @@ pub(crate) enum Role {
     ExceptDirs,
     /// A pattern of names of files and directories that it leaves out.
     LeftOut,
+    /// Several of those, with a `|` between them.
+    LeftOutEach,
     /// A pattern of the names that it looks at, or behind a `!` leaves out.
     Picked,
     /// The ending of the names that it looks at.
@@ -263,6 +265,7 @@ impl Role {
             | Self::Except
             | Self::ExceptDirs
             | Self::LeftOut
+            | Self::LeftOutEach
             | Self::Picked
             | Self::Ending
             | Self::Kind
@@ -322,6 +325,7 @@ impl Role {
             "except" => Self::Except,
             "except-dirs" => Self::ExceptDirs,
             "left-out" => Self::LeftOut,
+            "left-out-each" => Self::LeftOutEach,
             "picked" => Self::Picked,
             "ending" => Self::Ending,
             "kind" => Self::Kind,
@@ -513,6 +517,8 @@ pub(crate) struct Walks {
     pub(crate) tracked_unless: Option<Vec<String>>,
     /// It shows names alone, with one of these if there are any.
     pub(crate) lists: Option<Vec<String>>,
+    /// With one of these, what its other options leave out can be looked at all the same.
+    pub(crate) whole_with: Vec<String>,
 }
 
 /// When a program starts a shell by itself. Options are given by their spellings.
@@ -677,7 +683,7 @@ impl Program {
                 }
                 self.files = Some(words.map(str::to_owned).collect());
             }
-            "walks" | "undotted" | "ignoring" | "tracked" | "lists" => {
+            "walks" | "undotted" | "ignoring" | "tracked" | "lists" | "whole" => {
                 let walks = self.walks.get_or_insert_default();
                 let mut words = rest.split_whitespace();
                 let spellings = match (word, words.next()) {
@@ -686,6 +692,7 @@ impl Program {
                     ("lists", Some("with")) => walks.lists.get_or_insert_default(),
                     ("walks", Some("with")) => &mut walks.with,
                     ("walks", Some("unless")) => &mut walks.unless,
+                    ("whole", Some("with")) => &mut walks.whole_with,
                     ("undotted", Some("unless")) => walks.undotted_unless.get_or_insert_default(),
                     ("ignoring", Some("unless")) => walks.ignoring_unless.get_or_insert_default(),
                     ("tracked", Some("unless")) => walks.tracked_unless.get_or_insert_default(),

@@ -68,9 +68,6 @@ const LANGUAGES: [&str; 24] = [
 /// How long a command is that is shown whole where it reads a directory, in bytes.
 const LONGEST_SHOWN: usize = 512;
 
-/// Options that say anew what a type is.
-const KINDS_ANEW: &[&str] = &["--type-add", "--type-clear"];
-
 /// Records the directories that this command reads as a whole, if it does.
 pub(super) fn record(
     program: &'static Program,
@@ -116,16 +113,11 @@ pub(super) fn record(
             .is_some_and(|with| with.is_empty() || !unsure && given(with)),
         ..Walk::default()
     };
-    let mut narrow = !unsure;
+    let mut narrow = !unsure && !given(&walks.whole_with);
     for given in &found.options {
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
             narrow &= picks(role, value, &mut walk);
         }
-        narrow &= !given
-            .choice
-            .spellings
-            .iter()
-            .any(|own| KINDS_ANEW.contains(&own.as_str()));
     }
     if !narrow {
         walk.only.clear();
@@ -271,7 +263,10 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
             Err(_) => return false,
         },
         (Role::Except, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::Files)),
-        (Role::LeftOut, Some(text)) => {
+        // To some programs such a pattern says that what others leave out is not left out.
+        (Role::LeftOut | Role::LeftOutEach, Some(text)) if text.starts_with(['!', '+', '-']) => return false,
+        (Role::LeftOut, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::All)),
+        (Role::LeftOutEach, Some(text)) => {
             let parts = text.split('|').filter(|part| !part.contains('/'));
             walk.except.extend(parts.map(|part| name(part, PickKind::All)));
         }
@@ -287,6 +282,8 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
             }
         }
         (Role::Only | Role::Picked, Some(text)) => {
+            // Where both fit, the later one counts.
+            walk.except.retain(|pick| role == Role::Only && pick.kind == PickKind::Trees);
             // What is chosen is looked at although it starts with a dot.
             walk.undotted = false;
             walk.ignoring = false;
@@ -320,7 +317,7 @@ pub fn pattern_of(word: &Word) -> Option<String> {
         Atom::Text(text) => Some(text.clone()),
         Atom::One => Some("?".to_owned()),
         Atom::Star => Some("*".to_owned()),
-        Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+        Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => None,
     };
     word.atoms.iter().map(atom).collect()
 }

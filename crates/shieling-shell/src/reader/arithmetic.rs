@@ -163,8 +163,10 @@ impl Reader<'_> {
                     }
                 }
                 // A file may have any name.
-                Atom::One | Atom::Star | Atom::Found => self.evaluates_unknown(span),
-                Atom::Hidden(Hidden::Name | Hidden::Ref | Hidden::Path | Hidden::Below | Hidden::Anything) => {
+                Atom::One | Atom::Star | Atom::Found | Atom::Here => self.evaluates_unknown(span),
+                Atom::Hidden(
+                    Hidden::Name | Hidden::Ref | Hidden::Letters | Hidden::Path | Hidden::Below | Hidden::Anything,
+                ) => {
                     self.evaluates_unknown(span);
                 }
             }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Reader;
 use super::source::{Place, Source};
+use crate::program::Printed;
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -257,8 +258,8 @@ impl Reader<'_> {
             },
             PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
             PieceKind::Substitution(text) => {
-                let class = self.substitution(text, place.inner(piece.start + 2))?;
-                atoms.push(Atom::Hidden(class));
+                let printed = self.substitution(text, place.inner(piece.start + 2))?;
+                self.add_printed(printed, quoted, span, atoms)?;
             }
             PieceKind::Backquoted(text) => {
                 let inside = if text.contains('\\') {
@@ -266,8 +267,8 @@ impl Reader<'_> {
                 } else {
                     place.inner(piece.start + 1)
                 };
-                let class = self.substitution(&unescape_backquoted(text, quoted), inside)?;
-                atoms.push(Atom::Hidden(class));
+                let printed = self.substitution(&unescape_backquoted(text, quoted), inside)?;
+                self.add_printed(printed, quoted, span, atoms)?;
             }
             PieceKind::Escaped('\n') => {}
             PieceKind::Escaped(character) => atoms.push(Atom::Text(character.to_string())),
@@ -279,8 +280,41 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// What a substitution becomes.
+    fn add_printed(
+        &mut self,
+        printed: Printed,
+        quoted: bool,
+        span: Span,
+        atoms: &mut Vec<Atom>,
+    ) -> Result<(), Unreadable> {
+        let class = match printed {
+            Printed::Text(class) => class,
+            // As `$PWD`, which a text can set to anything.
+            Printed::WorkingDirectory if self.variables.values("PWD").is_none() => {
+                let here = Expansion {
+                    parameter: Parameter::Named("PWD".to_owned()),
+                    indirect: false,
+                    operation: Operation::Value,
+                };
+                return self.parameter(&here, quoted, span, atoms);
+            }
+            Printed::WorkingDirectory if self.stands_among_blanks() => Hidden::Path,
+            Printed::NewFile if quoted || self.whole_words => {
+                let mut path = self.variable("TMPDIR");
+                path.extend([Atom::Text("/tmp.".to_owned()), Atom::Hidden(Hidden::Letters)]);
+                // It prints nothing where it fails.
+                atoms.push(Atom::OneOf(vec![Vec::new(), joined(path)]));
+                return Ok(());
+            }
+            Printed::WorkingDirectory | Printed::NewFile => Hidden::Name,
+        };
+        atoms.push(Atom::Hidden(class));
+        Ok(())
+    }
+
     /// The text inside `$(…)`: what it runs, and what kind of text it prints.
-    fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
+    fn substitution(&mut self, text: &str, place: Place) -> Result<Printed, Unreadable> {
         let first = self.reading.commands.len();
         let before = self.reading.effects.len();
         let splits = self.splits_for_good;
@@ -296,7 +330,7 @@ impl Reader<'_> {
             _ => false,
         });
         if redirects || text.contains(">&") || text.contains("&>") || text.contains("|&") {
-            return Ok(Hidden::Anything);
+            return Ok(Printed::Text(Hidden::Anything));
         }
         Ok(self.printed(first))
     }
@@ -432,18 +466,12 @@ impl Reader<'_> {
                 vec![anything]
             }
         };
-        let added = match (parameter, added.as_slice()) {
-            // Behind a part of a path it is absolute all the same, and not where the command stands.
-            (Parameter::Named(name), [Atom::Text(here)]) if name == "PWD" && here == "." && !begins(atoms) => {
-                vec![Atom::Hidden(Hidden::Anything)]
-            }
-            // Its blanks split it.
-            (Parameter::Named(name), [Atom::Text(here)])
-                if name == "PWD" && here == "." && !quoted && self.stands_among_blanks() =>
-            {
-                vec![Atom::Hidden(Hidden::Anything)]
-            }
-            _ => added,
+        // Its blanks split it.
+        let splits = !quoted && added.contains(&Atom::Here) && self.stands_among_blanks();
+        let added = if splits {
+            vec![Atom::Hidden(Hidden::Anything)]
+        } else {
+            added
         };
         self.split_names |= !quoted && !self.whole_words && holds_names(&added);
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
@@ -537,14 +565,6 @@ fn unparsable(span: Span) -> Unreadable {
     }
 }
 
-/// Whether a path can begin behind these pieces: at the start of a word, or behind what separates.
-fn begins(before: &[Atom]) -> bool {
-    before
-        .iter()
-        .all(|atom| matches!(atom, Atom::Text(text) if text.is_empty()))
-        || matches!(before.last(), Some(Atom::Text(text)) if text.is_empty() || text.ends_with(['=', ':', ',', '@', ' ']))
-}
-
 /// Bytes that mean nothing to the shell inside a word.
 fn plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
@@ -558,7 +578,7 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
     let unsure = |atoms: &[Atom]| {
         atoms
             .iter()
-            .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Hidden(Hidden::Number)))
+            .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Number)))
     };
     match piece {
         PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
@@ -602,7 +622,7 @@ fn holds(atoms: &[Atom], character: char) -> bool {
     atoms.iter().any(|atom| match atom {
         Atom::Text(text) => text.contains(character),
         Atom::OneOf(values) => values.iter().any(|value| holds(value, character)),
-        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => false,
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here => false,
     })
 }
 
@@ -611,7 +631,7 @@ fn holds_names(value: &[Atom]) -> bool {
     value.iter().any(|atom| match atom {
         Atom::One | Atom::Star | Atom::Found => true,
         Atom::OneOf(values) => values.iter().any(|value| holds_names(value)),
-        Atom::Text(_) | Atom::Hidden(_) => false,
+        Atom::Text(_) | Atom::Hidden(_) | Atom::Here => false,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::run::{Launch, Run, is_shell};
 use super::{Input, Reader};
-use crate::program;
+use crate::program::{self, Printed};
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -989,7 +989,7 @@ impl Reader<'_> {
     }
 
     /// What the commands since `first` print, if that is known to be no more than a number or a name.
-    pub(super) fn printed(&self, first: usize) -> Hidden {
+    pub(super) fn printed(&self, first: usize) -> Printed {
         match self.reading.commands.get(first..) {
             Some([.., last]) => {
                 let printed = program::prints(last);
@@ -1001,16 +1001,19 @@ impl Reader<'_> {
                     .whole
                     .get(self.reading.commands[first].span.start..last.span.end)
                     .is_some_and(|text| !text.contains([';', '\n', '&']));
-                if all_print_alike || only_pipeline {
-                    match printed {
-                        Hidden::Path if !self.stands_among_blanks() => Hidden::Name,
-                        other => other,
+                match printed {
+                    Printed::Text(Hidden::Path)
+                        if (all_print_alike || only_pipeline) && !self.stands_among_blanks() =>
+                    {
+                        Printed::Text(Hidden::Name)
                     }
-                } else {
-                    Hidden::Anything
+                    Printed::Text(_) if all_print_alike || only_pipeline => printed,
+                    // One alone: several of them print several.
+                    Printed::WorkingDirectory | Printed::NewFile if only_pipeline => printed,
+                    _ => Printed::Text(Hidden::Anything),
                 }
             }
-            _ => Hidden::Anything,
+            _ => Printed::Text(Hidden::Anything),
         }
     }
 

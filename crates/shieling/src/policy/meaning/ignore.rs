@@ -397,7 +397,12 @@ impl Check<'_> {
             None if word.atoms.iter().all(|atom| {
                 matches!(
                     atom,
-                    Atom::Text(_) | Atom::Hidden(shieling_shell::Hidden::Name | shieling_shell::Hidden::Number)
+                    Atom::Text(_)
+                        | Atom::Hidden(
+                            shieling_shell::Hidden::Name
+                                | shieling_shell::Hidden::Number
+                                | shieling_shell::Hidden::Letters
+                        )
                 )
             }) =>
             {
@@ -425,7 +430,7 @@ impl Check<'_> {
     fn texts_after_colons(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         let text = word.atoms.iter().find_map(|atom| match atom {
             Atom::Text(text) => colon(text).map(|at| text[at + 1..].to_owned()),
-            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => None,
         })?;
         self.path(
             &Word {

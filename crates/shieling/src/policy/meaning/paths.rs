@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 
-use shieling_shell::{Atom, Base, Fields, HOME, Known, PIPE, Word};
+use shieling_shell::{Atom, Base, Fields, HOME, Known, PIPE, Word, is_a_path_of_its_own};
 
 use crate::policy::facts::Facts;
 
@@ -467,14 +467,23 @@ fn with_stand_ins(word: &Word) -> String {
         return text.clone();
     }
     let mut path = String::new();
-    for atom in &*word.atoms {
+    for (at, atom) in word.atoms.iter().enumerate() {
         match atom {
             Atom::Text(text) => path.push_str(text),
+            Atom::Here if is_a_path_of_its_own(&word.atoms, at) => path.push('.'),
             Atom::One => path.push(ONE),
             Atom::Star => path.push(STAR),
             Atom::Found => path.push(FOUND),
-            Atom::Hidden(shieling_shell::Hidden::Number) => path.push(STAR),
-            Atom::Hidden(_) | Atom::OneOf(_) => path.push(ANY),
+            Atom::Hidden(shieling_shell::Hidden::Number | shieling_shell::Hidden::Letters) => {
+                let starts = path.is_empty() || path.ends_with(['/', FOUND]);
+                // It may be nothing, where what prints it fails: then the name starts with what comes next.
+                path.push(match word.atoms.get(at + 1) {
+                    Some(Atom::Text(text)) if !text.starts_with('.') => STAR,
+                    Some(_) if starts => FOUND,
+                    _ => STAR,
+                });
+            }
+            Atom::Here | Atom::Hidden(_) | Atom::OneOf(_) => path.push(ANY),
         }
     }
     // A program's own `**` takes in any directories.

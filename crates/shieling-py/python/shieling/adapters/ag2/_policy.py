@@ -8,6 +8,7 @@ the code given to ``sh -c`` and in aliases of git.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Filters"]
 
 _MOST_LINKS = 200_000
+_MOST_BASES = 32
 _RUNNERS = frozenset({"run", "exec", "x", "dlx", "--"})
 _GIT_DIRECTORIES = ("-C", "--git-dir", "--work-tree")
 
@@ -194,8 +196,10 @@ def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
     moves: list[tuple[int, str]] = []
     texts: list[tuple[int, str]] = []
     for seen in verdict.commands:
-        if seen.argv[:1] in (("cd",), ("pushd",)) and len(seen.argv) > 1:
-            moves.append((seen.span.start, next((word for word in seen.argv[1:] if not word.startswith("-")), ".")))
+        if seen.argv[:1] in (("cd",), ("pushd",)):
+            home = "~" if seen.argv == ("cd",) else "."
+            target = next((word for word in seen.argv[1:] if not word.startswith("-")), home)
+            moves.append((seen.span.end, target))
         if seen.argv[:1] == ("git",):
             words = iter(seen.argv[1:])
             for word in words:
@@ -207,17 +211,19 @@ def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
             texts.append((effect.span.start, effect.object))
             if "=" in effect.object:
                 texts.append((effect.span.start, effect.object.partition("=")[2]))
+    moved = _moved_for_certain(verdict, command, workdir, len(moves))
     reached: list[Path | str] = []
     for start, text in texts:
-        base = workdir
-        for moved, target in sorted(moves):
-            if moved < start:
-                base = _resolved(target, base) or base
         if not text or text.startswith(("-", "/dev/fd/")):
             continue
-        paths = reached_paths(text, str(base))
-        if paths is not None:
-            reached.extend(Path(path) for path in paths)
+        before = [target for end, target in moves if end <= start]
+        bases = [moved] if moved is not None and before else _bases(before, workdir)
+        if bases is None:
+            reached.append(text)
+            continue
+        found = [reached_paths(text, str(base)) for base in bases]
+        if all(paths is not None for paths in found):
+            reached.extend(Path(path) for paths in found for path in paths or ())
         elif "(" in text or "`" in text:
             reached.append(text)
         else:
@@ -225,3 +231,34 @@ def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
             for word in paths_in(command):
                 reached.extend(Path(path) for path in reached_paths(word, str(workdir)) or ())
     return reached
+
+
+def _bases(targets: Sequence[str], workdir: Path) -> list[Path] | None:
+    """Every directory in which a command can stand behind these changes of directory, or ``None`` if they are too many.
+
+    Whether a ``cd`` is carried out, and in the shell itself or in one of its own, cannot be told: each may be or not.
+    """
+    bases = [workdir]
+    for target in targets:
+        for base in tuple(bases):
+            moved = _resolved(os.path.expanduser(target), base)
+            if moved is not None and moved not in bases:
+                bases.append(moved)
+        if len(bases) > _MOST_BASES:
+            return None
+    return bases
+
+
+def _moved_for_certain(verdict: Verdict, command: str, workdir: Path, moves: int) -> Path | None:
+    """Where all that follows stands in ``cd DIRECTORY && …``, if that is how the text begins and there it is."""
+    first = min(verdict.commands, key=lambda seen: seen.span.start, default=None)
+    if moves != 1 or first is None or first.argv[:1] != ("cd",) or len(first.argv) != 2:
+        return None
+    text = command.encode()
+    behind = text[first.span.end :].decode(errors="replace").lstrip(" \t")
+    # In the background all of it would run beside the shell, which stays where it is.
+    in_background = "&" in re.sub(r"&&|>&|&>", "", behind)
+    if text[: first.span.start].strip() or in_background or not behind.startswith(("&&", ";", "\n")):
+        return None
+    moved = _resolved(first.argv[1], workdir)
+    return moved if moved is not None and moved.is_dir() and "CDPATH" not in command else None
