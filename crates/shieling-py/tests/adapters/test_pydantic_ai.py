@@ -24,7 +24,13 @@ from shieling.adapters.pydantic_ai import (
     MemoryEnvironment,
     apply_edit,
     format_lines,
+    build_glob_cmd,
+    build_grep_cmd,
+    build_read_file_cmd,
+    filter_grep_count_output,
     glob_match,
+    parse_glob_output,
+    shell_escape,
 )
 
 TOOLS = frozenset({"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"})
@@ -181,6 +187,22 @@ def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = LocalEnvironment(tmp_path, env_vars={"SHIELING_B": "env"}, inherit_env=False)
     assert run(alone.shell(command)).output.strip() == "env"
     assert "hunter2" in run(LocalEnvironment(tmp_path, host_env="all").shell(command)).output
+
+
+def test_without_inheriting_only_the_given_variables_are_there(tmp_path: Path) -> None:
+    set_by_bash = {"PWD", "SHLVL", "_", ""}
+    env = LocalEnvironment(tmp_path, env_vars={"Z": "1"}, inherit_env=False)
+    assert set(run(env.shell("compgen -e", env={"Y": "2"})).output.split("\n")) - set_by_bash == {"Z", "Y"}
+    assert run(env.shell("ls -d / && echo $LANG", env={"LANG": "C"})).output == "/\nC\n"
+    ruled = LocalEnvironment(tmp_path, inherit_env=False, shieling={"allow": ["env"], "env": {"HOME": "/h"}})
+    told = run(ruled.shell("env")).output
+    assert "HOME=/h\n" in told and "PATH=" not in told
+
+    async def talked_to() -> bytes:
+        async with await env.create_process("echo ${HOME-none} $Z") as process:
+            return await process.recv()
+
+    assert run(talked_to()) == b"none 1\n"
 
 
 def test_output_is_cut_at_exactly_100000_characters(tmp_path: Path) -> None:
@@ -477,9 +499,36 @@ def test_contents_are_searched(files: ExecutionEnvironment) -> None:
     assert run(files.grep("import", output_mode="count")) == "a.py:2\nd/b.txt:1"
     assert run(files.grep("import", glob_pattern="*.py", output_mode="count")) == "a.py:2"
     assert run(files.grep("import", path="d")) == "d/b.txt:1:import"
-    assert run(files.grep("import", path=".hidden/c.py")) == ".hidden/c.py:1:import"
+    assert run(files.grep("import", path=".hidden/c.py")) == ""
     assert run(files.grep(r"(?<=import )\w+", output_mode="count")) == "a.py:2"
     assert run(files.grep("nothing")) == ""
+
+
+def test_a_named_file_is_searched_only_if_the_glob_matches_it() -> None:
+    files = MemoryEnvironment({"a.py": "x"})
+    assert run(files.grep("x", path="a.py", glob_pattern="*.py")) == "a.py:1:x"
+    assert run(files.grep("x", path="a.py", glob_pattern="*.txt")) == ""
+
+
+def test_commands_stand_in_for_the_methods_for_files(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+
+    def output(command: str) -> str:
+        return run(env.shell(command)).output
+
+    for name, text in (("it's.py", "a\nb\nc\n"), ("d/x=1.txt", "aa\n"), ("-e", "")):
+        run(env.write_file(name, text))
+    assert output(f"echo {shell_escape('$HOME it`s')}") == "$HOME it`s\n"
+    for name, offset, limit in (("it's.py", 0, 9), ("it's.py", 1, 1), ("d/x=1.txt", 0, 9)):
+        told = output(build_read_file_cmd(name, offset=offset, limit=limit))
+        assert told == run(env.read_file(name, offset=offset, limit=limit))
+    assert output(build_grep_cmd("a+", glob_pattern="*.txt")) == "./d/x=1.txt:1:aa\n"
+    assert output(build_grep_cmd("-e|b", path="it's.py", output_mode="files_with_matches")) == "it's.py\n"
+    assert filter_grep_count_output(output(build_grep_cmd("aa", output_mode="count"))) == "./d/x=1.txt:1"
+    assert parse_glob_output(output(build_glob_cmd("*.py"))) == ["./it's.py"]
+    assert parse_glob_output(output(build_glob_cmd("d/*.txt"))) == ["./d/x=1.txt"]
+    assert parse_glob_output(output(build_glob_cmd("*", path="-e"))) == ["./-e"]
+    assert parse_glob_output(output(build_glob_cmd("*.rs"))) == []
 
 
 def test_a_search_stops_after_many_matches(files: ExecutionEnvironment) -> None:

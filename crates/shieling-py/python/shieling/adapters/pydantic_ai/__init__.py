@@ -25,9 +25,15 @@ from ._base import (
     ExecutionResult,
     FileInfo,
     apply_edit,
+    build_glob_cmd,
+    build_grep_cmd,
+    build_read_file_cmd,
     collect_grep_matches,
+    filter_grep_count_output,
     format_lines,
     glob_match,
+    parse_glob_output,
+    shell_escape,
 )
 from .docker import DockerEnvironment
 from .local import LocalEnvironment, LocalEnvironmentProcess
@@ -52,7 +58,13 @@ __all__ = [
     "MemoryEnvironment",
     "ShielingWorkspaceBackend",
     "apply_edit",
+    "build_glob_cmd",
+    "build_grep_cmd",
+    "build_read_file_cmd",
     "collect_grep_matches",
+    "filter_grep_count_output",
     "format_lines",
     "glob_match",
+    "parse_glob_output",
+    "shell_escape",
 ]

@@ -24,9 +24,15 @@ __all__ = [
     "FileInfo",
     "GrepMode",
     "apply_edit",
+    "build_glob_cmd",
+    "build_grep_cmd",
+    "build_read_file_cmd",
     "collect_grep_matches",
+    "filter_grep_count_output",
     "format_lines",
     "glob_match",
+    "parse_glob_output",
+    "shell_escape",
 ]
 
 EnvToolName = Literal["ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"]
@@ -258,3 +264,60 @@ def apply_edit(text: str, old_string: str, new_string: str, path: str, *, replac
     if count > 1 and not replace_all:
         raise ValueError(f"old_string found {count} times in {path}. Use replace_all=True or provide more context.")
     return text.replace(old_string, new_string), count
+
+
+# Commands for an environment that has a shell and no methods for files
+
+
+def shell_escape(s: str) -> str:
+    """Return `s` in single quotes, as one word of a shell.
+
+    >>> print(shell_escape("it's"))
+    'it'\\''s'
+    """
+    return "'{}'".format("'\\''".join(s.split("'")))
+
+
+def build_read_file_cmd(path: str, *, offset: int = 0, limit: int = 2000) -> str:
+    """Return a command that prints lines of a file in the form of `format_lines`."""
+    last = offset + limit
+    program = (
+        f'NR > {offset} && NR <= {last} {{ printf "%6d\\t%s\\n", NR, $0 }} '
+        f'END {{ if (NR > {last}) '
+        f'printf "... (%d more lines. Use offset={last} to continue reading.)\\n", NR - {last} }}'
+    )
+    # By standard input: awk takes a name with `=` in it for an assignment.
+    return f"awk {shell_escape(program)} < {shell_escape(path)}"
+
+
+def build_grep_cmd(
+    pattern: str, *, path: str | None = None, glob_pattern: str | None = None, output_mode: GrepMode = "content"
+) -> str:
+    """Return a command that searches text files with an extended regular expression.
+
+    In the mode ``count`` it prints files without a match as well; `filter_grep_count_output` leaves them out.
+    """
+    words = ["grep -rI", {"content": "-n", "files_with_matches": "-l", "count": "-c"}[output_mode], "-E"]
+    if glob_pattern:
+        words.append(f"--include {shell_escape(glob_pattern)}")
+    return " ".join([*words, f"-e {shell_escape(pattern)}", "--", shell_escape(path or ".")])
+
+
+def filter_grep_count_output(text: str) -> str:
+    """Return the lines ``FILE:COUNT`` whose count is not 0."""
+    return "\n".join(line for line in text.splitlines() if line.rpartition(":")[2] != "0")
+
+
+def build_glob_cmd(pattern: str, *, path: str = ".") -> str:
+    """Return a command that prints the first 100 paths below `path` whose name or path matches `pattern`."""
+    if path.startswith("-"):
+        # `find` would take it for an option.
+        path = f"./{path}"
+    whole = f"{path.rstrip('/')}/{pattern}"
+    tests = [f"-name {shell_escape(pattern)}", *(f"-path {shell_escape(one)}" for one in (pattern, whole))]
+    return f"find {shell_escape(path)} \\( {' -o '.join(tests)} \\) -print 2>/dev/null | head -n 100"
+
+
+def parse_glob_output(text: str) -> list[str]:
+    """Return the paths that the command of `build_glob_cmd` has printed."""
+    return [line for line in text.strip().splitlines() if line]

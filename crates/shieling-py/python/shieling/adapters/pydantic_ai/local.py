@@ -17,6 +17,7 @@ from .._execution import (
     NO_LIMIT_SECONDS,
     Execution,
     HostVariables,
+    approval_options,
     exit_status,
     host_variables,
     is_judged_as_written,
@@ -138,7 +139,8 @@ class LocalEnvironment(ExecutionEnvironment):
     Args:
         root_dir: The directory. Entering the environment creates it.
         env_vars: Variables of every command.
-        inherit_env: Whether commands also get the variables of this process.
+        inherit_env: Whether commands also get the variables of this process. Without it, commands in ``local`` have the
+            given variables and those that bash sets by itself; not even ``PATH``.
         environment: ``local`` (this host, as the original), ``sandbox`` or ``memory``.
         host_env: Which variables of this process `inherit_env` means; with ``filtered``, those that look like
             credentials are left out. Default: ``filtered`` in ``local``, ``none`` elsewhere.
@@ -171,6 +173,7 @@ class LocalEnvironment(ExecutionEnvironment):
         # Where a policy may hide or protect files, and where commands cannot be trusted with links, the file methods
         # go through `Shieling`, which knows both.
         policy = ("policy", "ignore", "readonly", "require_write_approval")
+        self._base_names: tuple[str, ...] | None = None
         self._merged = not is_judged_as_written(self._bounds)
         self._guarded = environment != "local" or any(self._bounds.get(name) for name in policy)
 
@@ -202,6 +205,15 @@ class LocalEnvironment(ExecutionEnvironment):
         host = host_variables(self._host_env) if self._inherit_env else {}
         return {**host, **self._env_vars, **(env or {})}
 
+    async def _given(self, env: Mapping[str, str] | None) -> dict[str, str | None]:
+        """The variables of a command, and ``None`` for each that `Shieling` would give it unasked."""
+        if self._inherit_env or self._environment != "local" or self._bounds.get("inherit_env"):
+            return dict(self._variables(env))
+        if self._base_names is None:
+            self._base_names = await asyncio.to_thread(_base_variables)
+        kept: Mapping[str, str] = self._bounds.get("env") or {}
+        return {**{name: None for name in self._base_names if name not in kept}, **self._variables(env)}
+
     def _resolve_path(self, path: str) -> Path:
         resolved = (self._root_dir / path).resolve()
         if not resolved.is_relative_to(self._root_dir):
@@ -229,7 +241,7 @@ class LocalEnvironment(ExecutionEnvironment):
                 # One pipe for both streams, so that their order is that in which they were written.
                 f"exec 2>&1; {command}" if self._merged else command,
                 timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
-                env=self._variables(env),
+                env=await self._given(env),
                 max_output=kept_bytes(MAX_OUTPUT_CHARS),
             )
         except ShielingError as error:
@@ -253,7 +265,7 @@ class LocalEnvironment(ExecutionEnvironment):
         """
         self._directory()
         process = await self._execution.asynchronous().start(
-            command, timeout=NO_LIMIT_SECONDS, env=self._variables(env)
+            command, timeout=NO_LIMIT_SECONDS, env=await self._given(env)
         )
         return LocalEnvironmentProcess(process, self._execution)
 
@@ -414,7 +426,7 @@ class LocalEnvironment(ExecutionEnvironment):
             files = [target] if target.is_file() else sorted(target.rglob(glob_pattern or "*"))
             named: list[tuple[str, str | None, str | None]] = []
             for file in files:
-                hidden = file != target and any(part.startswith(".") for part in file.relative_to(self._root_dir).parts)
+                hidden = any(part.startswith(".") for part in file.relative_to(self._root_dir).parts)
                 if not hidden and file.is_file() and file.resolve().is_relative_to(self._root_dir):
                     named.append((self._relative(file), str(file), None))
             return search(pattern, output_mode, named)
@@ -428,7 +440,9 @@ class LocalEnvironment(ExecutionEnvironment):
             data = None
         texts: list[tuple[str, str | None, str | None]] = []
         if data is not None:
-            texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
+            name = self._prefix(path)[:-1]
+            if not any(part.startswith(".") for part in name.split("/")):
+                texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
         else:
             prefix = self._prefix(path)
             for relative in await self._names(path):
@@ -444,6 +458,14 @@ class LocalEnvironment(ExecutionEnvironment):
                 if b"\0" not in data[:_CHUNK]:
                     texts.append((name, None, data.decode("utf-8", errors="replace")))
         return await asyncio.to_thread(search, pattern, mode, texts)
+
+
+def _base_variables() -> tuple[str, ...]:
+    """The names of the variables that every command on this host gets."""
+    from shieling import Shieling
+
+    with Shieling("local", workspace="/", **approval_options({})) as shieling:
+        return tuple(shieling.run("compgen -e").stdout.split())
 
 
 def _outside(path: str) -> PermissionError:

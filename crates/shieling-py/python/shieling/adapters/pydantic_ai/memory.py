@@ -152,15 +152,13 @@ class MemoryEnvironment(ExecutionEnvironment):
     ) -> str:
         """Search file contents using a regex pattern (Python `re` module syntax)."""
         where = self._normalize(path or ".")
-        if where in self._files:
-            names = [where]
-        else:
-            names = [
-                name
-                for _, name in self._below(where)
-                if (not glob_pattern or fnmatch.fnmatch(posixpath.basename(name), glob_pattern))
-                and not any(part.startswith(".") for part in name.split("/"))
-            ]
+        named = [where] if where in self._files else []
+        names = [
+            name
+            for name in [*named, *(name for _, name in self._below(where))]
+            if (not glob_pattern or fnmatch.fnmatch(posixpath.basename(name), glob_pattern))
+            and not any(part.startswith(".") for part in name.split("/"))
+        ]
         texts: list[tuple[str, str | None, str | None]] = []
         for name in names:
             content = self._files[name]
