@@ -310,6 +310,7 @@ const SEARCH: &[&str] = &[
     "HOME",
     "HISTFILE",
     "HOSTALIASES",
+    "HOSTFILE",
     "INPUTRC",
     "LOCPATH",
     "MANPATH",

@@ -247,9 +247,9 @@ impl Word {
     /// which paths it can be.
     pub fn is_found_below(&self) -> bool {
         let named = |atoms: &[Atom]| {
-            atoms
-                .iter()
-                .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")) || *atom == Atom::Here)
+            atoms.iter().all(|atom| {
+                matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")) || *atom == Atom::Here
+            })
         };
         let [roots, Atom::OneOf(ends_with), name @ ..] = &*self.atoms else {
             return false;

@@ -254,7 +254,11 @@ pub(super) fn record_options(
     let mut harmless = true;
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
-        if harmless && found.strange.is_empty() && given.choice.brings.contains(&Bring::Stops) {
+        let stops = given.choice.brings.iter().any(|bring| match bring {
+            Bring::Stops { alone } => !alone || run.args.len() == 1 && !run.more,
+            _ => false,
+        });
+        if harmless && found.strange.is_empty() && stops {
             return Ok(true);
         }
         harmless &= given.choice.is_harmless();
@@ -413,7 +417,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run
             },
             why.clone(),
         ),
-        Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
+        Bring::Pattern | Bring::Operands(_) | Bring::Stops { .. } | Bring::Harmless | Bring::NoNetwork => return,
     };
     reader.effect(action, object, span, Some(run.index), via);
 }

@@ -292,7 +292,9 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
     let mut rest: &[std::borrow::Cow<'_, str>] = &texts[start..];
     let (mut only, mut except, mut depth) = (Vec::new(), Vec::new(), None);
     // With these, what is in a directory comes before it, and nothing is pruned.
-    let upwards = texts.iter().any(|text| matches!(text.as_ref(), "-d" | "-delete" | "-depth"));
+    let upwards = texts
+        .iter()
+        .any(|text| matches!(text.as_ref(), "-d" | "-delete" | "-depth"));
     if upwards && texts.iter().any(|text| text == "-prune") {
         return None;
     }

@@ -9,7 +9,13 @@ use crate::word::{Atom, Word};
 /// Keys of git's configuration that only change how its output looks, or how it counts.
 const HARMLESS_KEYS: &[&str] = &[
     "advice.",
-    "blame.",
+    "blame.blankboundary",
+    "blame.coloring",
+    "blame.date",
+    "blame.markignoredlines",
+    "blame.markunblamablelines",
+    "blame.showemail",
+    "blame.showroot",
     "color.",
     "column.",
     "core.abbrev",

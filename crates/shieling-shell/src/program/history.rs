@@ -44,6 +44,7 @@ const PATCH: &[&str] = &[
     "--binary",
     "--remerge-diff",
     "--diff-merges",
+    "--dd",
 ];
 
 /// Whether this command prints, or brings back, contents of commits of which it is not known that nothing hidden is
@@ -76,14 +77,19 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
                     || limits(&found.operands[first..], chosen)
             }
         };
-        let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         let patch = given(PATCH);
+        let brief = given(BRIEF) && !patch;
         // Of each commit that touches what was chosen, the whole.
         let whole = given(&["--full-diff"]);
         Some(match sub.names.first().map(String::as_str)? {
-            "show" => !brief && !limited,
-            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => patch && (whole || !limited) && !brief,
-            "stash list" => (patch || whole) && !limited && !brief,
+            // Of an object that is no commit, all is printed whatever the options say.
+            "show" => {
+                let commits = found.before_dashes.unwrap_or(found.operands.len());
+                let is_commit = |word: &Word| word.known().is_some_and(|text| names_a_commit(&text));
+                !(brief && found.operands.iter().take(commits).all(is_commit)) && (whole || !limited)
+            }
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => patch && (whole || !limited),
+            "stash list" => whole || patch && !limited,
             "range-diff" => !brief,
             "stash show" => given(&["-p", "-u", "--patch"]) && !limited,
             "grep" => {
@@ -108,7 +114,7 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
                     && !limited
             }
             "restore" => given(&["-s", "--source"]) && !limits(&found.operands, chosen),
-            "diff-tree" => (patch || whole) && !limited,
+            "diff-tree" => whole || patch && !limited,
             _ => false,
         })
     };
@@ -119,6 +125,16 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
 fn limits(pathspecs: &[Word], chosen: &dyn Fn(&Word) -> bool) -> bool {
     let mut choosing = pathspecs.iter().filter(|word| !leaves_out(word)).peekable();
     choosing.peek().is_some() && choosing.all(chosen)
+}
+
+/// Whether a word, if it names anything of a repository, names a commit or a tag: `HEAD~2`, `main`, and not a hash, which
+/// any object has.
+fn names_a_commit(text: &str) -> bool {
+    let name = text.split(['~', '^', '@']).next().unwrap_or_default();
+    let is_hash = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let rest = &text[name.len()..];
+    let of_a_commit = rest == "^{commit}" || rest.starts_with(['~', '^']) && !rest.contains('{');
+    !text.contains(':') && (!is_hash || of_a_commit)
 }
 
 /// Whether an operand of `git grep` is a revision rather than a path.

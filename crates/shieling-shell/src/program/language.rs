@@ -74,6 +74,9 @@ fn literal(text: &str) -> Option<&str> {
         .filter(|character| matches!(character, '"' | '\''))?;
     let (path, rest) = text[1..].split_once(quote)?;
     let rest = rest.trim_start();
-    let ends = rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||");
+    // Behind `as $name` can stand where else it is looked for.
+    let elsewhere = rest.split(';').next().is_some_and(|end| end.contains('{'));
+    let ends =
+        rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||") && !elsewhere;
     (ends && !path.contains(['\\', '$', '#'])).then_some(path)
 }

@@ -22,10 +22,10 @@ pub(crate) use code::code;
 pub use facts::{helper_directories, helpers, is_interpreter, project_files, runs_scripts};
 pub use history::prints_history;
 pub use normal::{Normal, normal};
+pub(crate) use queries::{Printed, prints, started_by_options};
 pub use queries::{
     elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,
 };
-pub(crate) use queries::{Printed, prints, started_by_options};
 pub(crate) use special::special;
 pub use table::{Example, examples, is_described};
 pub(crate) use table::{Program, find};

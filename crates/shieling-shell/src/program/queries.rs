@@ -227,7 +227,8 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
     if found
         .options
         .iter()
-        .any(|given| given.choice.brings.contains(&Bring::Stops))
+        .flat_map(|given| &given.choice.brings)
+        .any(|bring| matches!(bring, Bring::Stops { .. }))
     {
         return Some(Printed::Text(Hidden::Anything));
     }

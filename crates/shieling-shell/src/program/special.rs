@@ -122,10 +122,37 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
         .options
         .iter()
         .any(|given| given.choice.spellings.iter().any(looks));
+    let by = Some(run.index);
+    // The linker reads files that its options name, and quotes from them what it does not understand.
+    for given in &found.options {
+        let of_linker = given
+            .choice
+            .spellings
+            .iter()
+            .any(|own| own == "-Wl," || own == "-Xlinker");
+        let Some(text) = given.value.as_ref().filter(|_| of_linker).and_then(Word::known) else {
+            continue;
+        };
+        for part in text
+            .split([',', '='])
+            .filter(|part| !part.starts_with('-') || part.starts_with("-T"))
+        {
+            let path = part.trim_start_matches("-T").trim_start_matches('@');
+            if !path.is_empty() {
+                let path = Word::text(path, given.word.span);
+                reader.effect(
+                    Action::Reads(path),
+                    given.word.shown(),
+                    given.word.span,
+                    by,
+                    Via::Option,
+                );
+            }
+        }
+    }
     if !only_looks {
         return false;
     }
-    let by = Some(run.index);
     for word in &found.operands {
         if word.prefix().is_empty() || word.prefix().starts_with('@') {
             let because = "more options may come from a file that is named behind `@`; name the sources one by one";
@@ -828,7 +855,11 @@ fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         .take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet")))
         .count();
     match joined_text(&run.args[options..]) {
-        Some(text) => reader.shell_text(&text, Some(run.index)),
+        Some(text) => {
+            // It runs in each submodule.
+            reader.works_below();
+            reader.shell_text(&text, Some(run.index))
+        }
         None => Ok(()),
     }
 }

@@ -391,7 +391,10 @@ pub(crate) enum Bring {
     Unknown(String),
     Pattern,
     Operands(Operands),
-    Stops,
+    /// It prints something and ends. Alone: it looks at nothing else only if it is given nothing else.
+    Stops {
+        alone: bool,
+    },
     Harmless,
     NoNetwork,
 }
@@ -410,7 +413,8 @@ impl Bring {
             "unknown" => Self::Unknown(rest),
             "pattern" => Self::Pattern,
             "operands" => Self::Operands(Operands::parse(&rest)?),
-            "stops" => Self::Stops,
+            "stops" if rest == "alone" => Self::Stops { alone: true },
+            "stops" => Self::Stops { alone: false },
             "harmless" => Self::Harmless,
             "nonet" => Self::NoNetwork,
             other => return Err(format!("no effect is called `{other}`")),
@@ -431,7 +435,7 @@ impl Bring {
             | Self::Renames
             | Self::Settings(_)
             | Self::Pattern
-            | Self::Stops
+            | Self::Stops { .. }
             | Self::Harmless
             | Self::NoNetwork => true,
         }

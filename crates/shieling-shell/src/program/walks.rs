@@ -5,7 +5,7 @@
 use super::parse::Arguments;
 use super::table::{Operands, Program, Role, Value, Walks};
 use crate::reader::{Reader, Run};
-use crate::reading::{Action, Pick, PickKind, Via, Walk};
+use crate::reading::{Action, PIPE, Pick, PickKind, Via, Walk};
 use crate::word::{Atom, Fields, Word};
 
 /// Names of files by the language that programs call them by. Source: `rg --type-list`; a type that is
@@ -180,6 +180,12 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         })
         .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
         .collect();
+    // A pipe is no directory.
+    let some = !named.is_empty();
+    named.retain(|(_, word, _)| !matches!(word.known().as_deref(), Some("-" | PIPE)));
+    if some && named.is_empty() {
+        return Vec::new();
+    }
     // Behind `--` stand paths alone, and before it revisions.
     if let Some(before) = found.before_dashes
         && named.iter().any(|(at, _, revision)| *at >= before && *revision)
@@ -283,7 +289,8 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
         }
         (Role::Only | Role::Picked, Some(text)) => {
             // Where both fit, the later one counts.
-            walk.except.retain(|pick| role == Role::Only && pick.kind == PickKind::Trees);
+            walk.except
+                .retain(|pick| role == Role::Only && pick.kind == PickKind::Trees);
             // What is chosen is looked at although it starts with a dot.
             walk.undotted = false;
             walk.ignoring = false;

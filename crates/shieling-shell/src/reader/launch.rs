@@ -956,6 +956,14 @@ impl Reader<'_> {
         self.changes_directory(std::slice::from_ref(word));
     }
 
+    /// Commands that stand in directories below this one which the text does not name (`git submodule foreach`).
+    pub(crate) fn works_below(&mut self) {
+        // Of any name, as deep as such directories usually are: what leads up from them leads here.
+        for directory in ["*", "*/*", "*/*/*"] {
+            self.base(Base::At(directory.to_owned()));
+        }
+    }
+
     pub(super) fn unknown_text(&mut self, word: &Word, run: &Run) {
         self.doubt(
             Doubt::Launch,

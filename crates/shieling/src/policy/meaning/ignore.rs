@@ -11,8 +11,8 @@ use shieling_shell::{
     Action, Atom, Base, Doubt, Effect, Fields, Known, MORE, Reading, Span, Via, Word, found, program,
 };
 
-use super::Finding;
 use super::paths::{Hidden, Meets, Starts};
+use super::{Finding, found_by_another};
 use crate::policy::facts::Facts;
 use crate::policy::verdict::Decision::{Ask, Deny};
 
@@ -122,7 +122,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                         check.such_as()
                     ),
                 )
-                .instead("name the paths behind `--`, or use `--stat`"),
+                .instead("name the paths behind `--`, or use `--stat` (with a hash as `HASH^{commit}`)"),
             );
         }
         // A program that nobody described: look at every word as if it were a path.
@@ -266,6 +266,9 @@ impl Check<'_> {
                 };
                 let because = format!("it could name a hidden path{}", such_as(met));
                 let instead = match word.fields {
+                    Fields::Any if found_by_another(word) => {
+                        "use `find … -exec … {} +` with tests that leave out what is hidden"
+                    }
                     Fields::Any => "put it in double quotes, which keep it one word, or name the file itself",
                     Fields::One | Fields::Glob => "name the file itself",
                 };

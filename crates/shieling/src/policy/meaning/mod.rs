@@ -39,9 +39,16 @@ impl Finding {
     }
 }
 
+/// Whether a word stands for the names that another program prints, which quotes would make one: `$(find …)`, or what
+/// `xargs` is fed.
+fn found_by_another(word: &Word) -> bool {
+    !word.written.contains('$') || word.written.contains("$(find ") || word.written.contains("$(ls")
+}
+
 /// What to write in place of a word that could turn out to be an option.
 fn not_an_option(word: &Word) -> &'static str {
     match word.fields {
+        Fields::Any if found_by_another(word) => "use `find … -exec … {} +`, which puts `./` before each name",
         Fields::Any => "put it in double quotes, which keep it one word, and `--` or `./` before it",
         Fields::One | Fields::Glob => "put `--` or `./` before it",
     }
