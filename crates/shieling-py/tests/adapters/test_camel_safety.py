@@ -69,6 +69,27 @@ def test_an_allow_list_names_builtins_too(command: str) -> None:
     assert check_command_safety(command, {"ls", name}) == (True, "")
 
 
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        *(("cd sub && ls", "cd"), ("export A=1; id", "export"), ("echo > f; id", "id")),
+        *(('bash -c "rm x"', "rm"), ("sh -c 'echo; bash -c id'", "id"), ("bash -c echo", "bash")),
+        *(("bash --command 'echo; id'", "id"), ("env id", "env")),
+    ],
+)
+def test_the_first_program_that_is_not_listed_is_named(command: str, named: str) -> None:
+    safe, reason = check_command_safety(command, {"echo"})
+    assert not safe
+    assert reason.startswith(f"Command '{named}' is not in the allowed commands list.")
+
+
+def test_a_substituted_directory_is_refused_before_the_list_is_asked(work: str) -> None:
+    answer = sanitize_command("cd $(pwd)", working_dir=work, allowed_commands={"ls", "cd"})
+    assert answer == (False, "Command substitution is not allowed in 'cd' paths.")
+    unlisted = sanitize_command("cd $(pwd)", working_dir=work, allowed_commands={"ls"})
+    assert unlisted == (False, "Command 'cd' is not in the allowed commands list.")
+
+
 def test_a_redirection_is_named_as_what_it_is() -> None:
     safe, reason = check_command_safety("ls > out", {"ls"})
     assert not safe

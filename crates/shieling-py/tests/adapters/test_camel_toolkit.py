@@ -213,6 +213,32 @@ def test_a_blocking_command_that_takes_long_becomes_a_session(toolkit: TerminalT
     assert toolkit.shell_kill_process("s") == "Process in session 's' has been terminated."
 
 
+@pytest.mark.parametrize("timeout", [0, -1, 0.0])
+def test_without_time_a_command_is_a_session_at_once(toolkit: TerminalToolkit, timeout: float) -> None:
+    answer = toolkit.shell_exec("s", "cat; sleep 1; echo end", timeout=timeout)
+    assert answer == (
+        f"Command did not complete within {timeout} seconds. Process continues in background as session 's'.\n\n"
+        "You can use:\n  - shell_view('s') - get output\n  - shell_kill_process('s') - terminate"
+    )
+    assert toolkit.shell_sessions["s"]["timeout_converted"]
+    assert ended(toolkit, "s") == "end\n\n\n--- SESSION TERMINATED ---"
+    denied = toolkit.shell_exec("s", "sudo ls", timeout=timeout)
+    assert "rejected by TerminalToolkit safe mode" in denied
+
+
+def test_what_the_rules_refuse_is_no_session(make: Make) -> None:
+    toolkit = make(shieling={"deny": ["id"]})
+    assert toolkit.shell_exec("s", "id", timeout=0) == toolkit.shell_exec("s", "id")
+    assert toolkit.shell_sessions == {}
+
+
+def test_a_killed_session_has_no_signal(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "sleep 60", block=False)
+    toolkit.shell_kill_process("s")
+    until(lambda: toolkit.shell_sessions["s"].get("exit"))
+    assert toolkit.shell_view("s") == "--- SESSION TERMINATED (no new output) ---"
+
+
 def test_safe_mode_can_be_switched_off(make: Make, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/file").touch()
@@ -369,6 +395,8 @@ def test_logs(toolkit: TerminalToolkit) -> None:
     assert "--- Output ---\nred\n" in blocking
     session = Path(toolkit.log_dir, "session_s.log").read_text()
     assert "--- Starting non-blocking session at " in session and "\nin session\n" in session
+    toolkit.shell_write_content_to_file("x", "sub/../f")
+    assert f"\n> {toolkit.working_dir}/f\n" in Path(toolkit.blocking_log_file).read_text()
 
 
 def test_c16_logs_of_others_stay(make: Make, tmp_path: Path) -> None:

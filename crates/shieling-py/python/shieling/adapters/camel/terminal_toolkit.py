@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from queue import Empty
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ... import EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
+from ... import DeniedError, EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
 from .._execution import approval_options, is_judged_as_written
 from . import utils
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 logger = get_logger()
 
 T = TypeVar("T")
+
+_to_plain = to_plain
 
 # Looked up here when they are used: without the library they are absent.
 docker: Any = None
@@ -507,15 +509,16 @@ class _Terminal:
             return self._run_blocking(id, command, _DEFAULT_TIMEOUT if limit is None else limit)
         return self._start_session(id, command)
 
-    def _words(self, command: str, mark: str) -> str | list[str]:
-        """Returns what the environment runs for `command`."""
+    def _words(self, command: str, mark: str, *, no_input: bool = False) -> str | list[str]:
+        """Returns what the environment runs for `command`; with `no_input` it finds the end of its input."""
+        # One stream for both outputs, so that they stay in order.
+        streams = "exec 2>&1 </dev/null" if no_input else "exec 2>&1"
         if not self.use_docker_backend:
-            # One stream for both outputs, so that they stay in order.
-            return command if is_judged_as_written(self._options) else f"exec 2>&1; {command}"
+            return command if is_judged_as_written(self._options) else f"{streams}; {command}"
         return [
             *("docker", "exec", "-i", "-w", self.docker_workdir or "/workspace"),
             *("-e", "PYTHONUNBUFFERED=1", "-e", f"SHIELING_COMMAND={mark}"),
-            *(self._container_name, "bash", "-c", f"exec 2>&1; {command}"),
+            *(self._container_name, "bash", "-c", f"{streams}; {command}"),
         ]
 
     def _variables(self) -> dict[str, str]:
@@ -525,6 +528,16 @@ class _Terminal:
         entry = f"--- Executing blocking command at {time.ctime()} ---\n> {command}\n"
         mark = uuid.uuid4().hex
         try:
+            if timeout <= 0:
+                # It starts, and is not waited for.
+                job = self._open().background(
+                    self._words(command, mark, no_input=True),
+                    timeout=_JOB_SECONDS,
+                    cwd=self.working_dir,
+                    env=self._variables(),
+                )
+                self._write_to_log(self.blocking_log_file, entry)
+                return self._convert(id, command, job, None, timeout, mark)
             outcome = self._open().run(
                 self._words(command, mark),
                 timeout=timeout,
@@ -534,8 +547,12 @@ class _Terminal:
             )
             if outcome.status == "running" and outcome.job is not None:
                 self._write_to_log(self.blocking_log_file, entry)
-                return self._convert(id, command, outcome, timeout, mark)
+                job = self._open().job(outcome.job)
+                return self._convert(id, command, job, outcome, timeout, mark)
             answer = self._answer(outcome)
+        except DeniedError as error:
+            answer = f"Error: Command rejected. {error.denial.message()}"
+            entry += f"--- Output ---\n{answer}\n"
         except (ShielingError, OSError, ValueError) as error:
             answer = f"Error executing command: {error}"
             entry += f"--- Error ---\n{answer}\n"
@@ -558,10 +575,10 @@ class _Terminal:
         return f"{text.rstrip()}\n[{end}]" if end else text
 
     def _convert(
-        self, id: str, command: str, outcome: Outcome, timeout: float, mark: str
+        self, id: str, command: str, job: Job, so_far: Outcome | None, timeout: float, mark: str
     ) -> str:
         """Makes a session of a command whose time is over, and returns what to say."""
-        job = self._open().job(outcome.job or "")
+        output = universal_lines(so_far.output) if so_far is not None else ""
         with self._session_lock:
             session_id = id
             number = 2
@@ -572,14 +589,14 @@ class _Terminal:
             self._add_session(session_id, command, mark, timeout_converted=True)
             session = self.shell_sessions[session_id]
             session["process"] = job
-            session["cursor"] = outcome.stdout_bytes
-            if outcome.output:
+            session["cursor"] = so_far.stdout_bytes if so_far is not None else 0
+            if output:
                 session["printed"] = True
-                session["output_stream"].put(universal_lines(outcome.output))
+                session["output_stream"].put(output)
         self._write_to_log(
             session["log_file"],
             f"--- Blocking command timed out, converted to session at {time.ctime()} ---\n"
-            f"> {command}\n{universal_lines(outcome.output)}",
+            f"> {command}\n{output}",
         )
         self._start_output_reader_thread(session_id)
         return (
@@ -702,7 +719,8 @@ class _Terminal:
             running = session["running"]
             output = self._take(session)
         if not running:
-            end = _how_it_ended(session["exit"]) if session.get("exit") is not None else ""
+            told = session.get("exit") is not None and not session.get("killed")
+            end = _how_it_ended(session["exit"]) if told else ""
             suffix = f"\n[{end}]" if end else ""
             if output:
                 return f"{output}\n\n--- SESSION TERMINATED ---{suffix}"
@@ -731,6 +749,8 @@ class _Terminal:
                 return f"Error: No active session found with ID '{id}'."
         try:
             job = session["process"]
+            # How it ended is known: the reader may find it out before or after this.
+            session["killed"] = True
             if session["backend"] == "docker":
                 self._kill_in_container(session["mark"])
             outcome = job.kill() if job is not None else None
@@ -810,9 +830,8 @@ class _Terminal:
         if self.use_docker_backend:
             answer = self._write_in_container(content, file_path)
         else:
-            answer = self._write_here(
-                content, os.path.normpath(os.path.join(self.working_dir, file_path))
-            )
+            file_path = os.path.normpath(os.path.join(self.working_dir, file_path))
+            answer = self._write_here(content, file_path)
         shown = content if answer.startswith("Content") else "(not written)"
         self._write_to_log(
             self.blocking_log_file,

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import CommandSeen, Reason, Shieling, ShielingError, Verdict
 from ._framework import Runtime, get_logger
@@ -181,29 +181,66 @@ def _check_allowed(command: str, allowed_commands: set[str]) -> tuple[bool, str]
     verdict = _read(command, allowed=sorted(entry for entry in entries if entry.strip()))
     if verdict is None:
         return False, f"Command '{command[:80]}' is not in the allowed commands list."
+    payload = _long_option_payload(verdict)
+    offence = _first_offence(command, verdict, names)
+    if offence is not None and offence.program not in _SHELLS:
+        return False, offence.message
+    if payload is not None:
+        safe, reason = _check_allowed(payload, allowed_commands)
+        if not safe:
+            return False, reason
+    return (True, "") if offence is None else (False, offence.message)
+
+
+class _Offence(NamedTuple):
+    """What a list of commands does not name: where it stands, its program, and the refusal."""
+
+    start: int
+    end: int
+    program: str
+    message: str
+
+
+def _first_offence(command: str, verdict: Verdict, names: set[str]) -> _Offence | None:
+    """Returns the first thing in `command` that the list does not name.
+
+    Programs go before redirections, and what a shell is given to run before the shell.
+    """
+    programs: list[_Offence] = []
+    redirections: list[_Offence] = []
     for reason in verdict.reasons:
         if reason.because.endswith("may change what programs do"):
             # The list is one of commands: the package lets variables pass.
             continue
+        start, end = (reason.span.start, reason.span.end) if reason.span is not None else (0, 0)
         shown = reason.object.split()[0] if reason.object.split() else command[:80]
         if "redirection" in reason.because:
-            return False, (
+            message = (
                 f"Command '> {shown}' is not in the allowed commands list. "
                 "A redirection that writes is not granted by the list; write the file with the file tool."
             )
+            redirections.append(_Offence(start, end, "", message))
+            continue
         why = "" if reason.because.startswith("no entry") else f" ({reason.because})"
-        return False, f"Command '{shown}' is not in the allowed commands list.{why}"
+        message = f"Command '{shown}' is not in the allowed commands list.{why}"
+        programs.append(_Offence(start, end, os.path.basename(shown), message))
     for seen in verdict.commands:
         # The package lets builtins that change nothing, such as `export` and `pushd`, pass any list.
         name = os.path.basename(_program(seen))
         # A `[` is no program's name to the original.
         listed = name.lower() in names or _program(seen).lower() in names
         if re.match(r"[A-Za-z_/]", name) and not listed:
-            return False, f"Command '{name}' is not in the allowed commands list."
-    payload = _long_option_payload(verdict)
-    if payload is not None:
-        return _check_allowed(payload, allowed_commands)
-    return True, ""
+            message = f"Command '{name}' is not in the allowed commands list."
+            programs.append(_Offence(seen.span.start, seen.span.end, name, message))
+    # The outer one first of those that begin together.
+    programs.sort(key=lambda offence: (offence.start, -offence.end))
+    for offence in programs:
+        within = any(
+            offence.start < other.start and other.end <= offence.end for other in programs
+        )
+        if offence.program not in _SHELLS or not within:
+            return offence
+    return min(redirections, key=lambda offence: offence.start, default=None)
 
 
 def _check_harm(command: str, verdict: Verdict, rm_blocked: bool) -> tuple[bool, str]:
@@ -274,14 +311,23 @@ def sanitize_command(
     """
     if not safe_mode:
         return True, command
+    refusal = None
+    if not use_docker_backend and working_dir:
+        refusal = _check_directories(command, os.path.normpath(os.path.abspath(working_dir)))
+    listed = {name.lower() for name in allowed_commands or ()}
+    if refusal is not None and any(refusal == _substitution_in(name) for name in listed):
+        # Before the list names what is substituted: that is not what has to change.
+        return False, refusal
     safe, reason = check_command_safety(command, allowed_commands)
     if not safe:
         return False, reason
-    if not use_docker_backend and working_dir:
-        refusal = _check_directories(command, os.path.normpath(os.path.abspath(working_dir)))
-        if refusal is not None:
-            return False, refusal
+    if refusal is not None:
+        return False, refusal
     return True, command
+
+
+def _substitution_in(name: str) -> str:
+    return f"Command substitution is not allowed in '{name}' paths."
 
 
 def _check_directories(command: str, working_dir: str) -> str | None:
@@ -303,7 +349,7 @@ def _check_directories(command: str, working_dir: str) -> str | None:
                 if not contains(working_dir, os.path.normpath(os.path.join(working_dir, target))):
                     return outside
                 continue
-            return f"Command substitution is not allowed in '{seen.argv[0]}' paths."
+            return _substitution_in(seen.argv[0])
         if not _inside(target, working_dir):
             return outside
     for seen in verdict.commands:
