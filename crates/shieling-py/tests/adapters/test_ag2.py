@@ -22,6 +22,7 @@ from shieling.adapters.ag2 import (
     ExecResult,
     LanguageRunner,
     LocalEnvironment,
+    LocalSandbox,
     LocalShellEnvironment,
     LocalShellTool,
     Sandbox,
@@ -140,6 +141,42 @@ def test_a_timeout_has_ag2s_words(tmp_path: Path) -> None:
     assert LocalShellEnvironment(tmp_path, timeout=1).run("sleep 20") == "Command timed out after 1s\n[exit code: 124]"
 
 
+@pytest.mark.parametrize("timeout", [0, 0.0, -0.5])
+def test_without_time_a_command_is_timed_out(tmp_path: Path, timeout: float) -> None:
+    answer = LocalShellEnvironment(tmp_path, timeout=timeout).run("touch f")
+    assert answer == f"Command timed out after {timeout}s\n[exit code: 124]"
+
+
+@pytest.mark.parametrize(
+    ("variables", "error"),
+    [({"A": 1}, TypeError), ({1: "a"}, TypeError), ({"A=": "x"}, ValueError), ({"A": "x\0"}, ValueError)],
+)
+def test_variables_that_no_process_can_have_raise(tmp_path: Path, variables: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        LocalShellEnvironment(tmp_path, env=variables).run("true")
+    with pytest.raises(error):
+        asyncio.run(LocalSandbox(tmp_path, env_vars=variables).exec(["true"]))
+    with pytest.raises(error):
+        asyncio.run(LocalSandbox(tmp_path).exec(["true"], env=variables))
+
+
+def test_filters_can_be_changed_afterwards(place: Path) -> None:
+    env = LocalShellEnvironment(place, allowed=["ls"], ignore=IGNORE)
+    assert env.run("echo 1") == "Command not allowed: 'echo 1'"
+    env._allowed.append("echo")  # type: ignore[union-attr]
+    assert env.run("echo 1") == "1"
+    env._allowed, env._blocked = None, ["echo"]
+    assert env.run("cat a.txt") == "alpha" and env.run("echo 1") == "Command not allowed: 'echo 1'"
+    env._ignore = ["a.txt"]
+    assert env.run("cat a.txt") == f"Access denied: {place}/a.txt" and env._blocked == ["echo"]
+    env._blocked = env._ignore = None
+    assert env.run("echo 1; cat .env") == f"1\n{SECRET}"
+    adapter = ShellAdapter(LocalSandbox(place), readonly=True)
+    assert asyncio.run(adapter.run("touch new")) == "Command not allowed: 'touch new'"
+    adapter._allowed = ["touch"]
+    assert asyncio.run(adapter.run("touch new")) == "" and (place / "new").exists()
+
+
 def test_truncation_keeps_exactly_the_characters_that_were_asked_for(tmp_path: Path) -> None:
     env = LocalShellEnvironment(tmp_path, max_output=10)
     assert env.run("printf '%s' abcdefghijklmn") == "abcdefghij\n[truncated: showing first 10 of 14 chars]"
@@ -215,6 +252,21 @@ def test_a_runner_that_is_allowed_by_name_may_run_what_it_is_given(tmp_path: Pat
     assert "not allowed" in env.run("uv run echo hello; touch x")
 
 
+def test_a_shell_that_is_allowed_with_its_option_may_run_what_it_is_given(place: Path) -> None:
+    for run in (
+        LocalShellEnvironment(place, allowed=["sh -c"], blocked=["rm"], ignore=IGNORE).run,
+        lambda command: asyncio.run(
+            ShellAdapter(LocalSandbox(place), allowed=["sh -c"], blocked=["rm"], ignore=IGNORE).run(command)
+        ),
+    ):
+        assert run('sh -c "echo 1; cat a.txt"') == "1\nalpha"
+        assert "`rm` is denied" in run('sh -c "rm f"') and (place / "f").exists()
+        assert run('sh -c "cat .env"').startswith(f"Access denied: {place}/.env")
+        assert "not allowed" in run('sh -c "echo 1"; touch x')
+    assert "not allowed" in LocalShellEnvironment(place, allowed=["sh"]).run('sh -c "echo 1"')
+    assert "not allowed" in LocalShellEnvironment(place, allowed=["git -c"]).run("git -c alias.x='!touch pwn' x")
+
+
 def test_the_tool_has_ag2s_name_description_and_working_directory(tmp_path: Path) -> None:
     tool = LocalShellTool(tmp_path / "made")
     assert tool.name == "run_shell_command" and tool.workdir == tmp_path / "made" and tool.workdir.is_dir()
@@ -234,6 +286,9 @@ def test_any_object_with_workdir_and_run_is_a_shell_environment(tmp_path: Path) 
     own = Own()
     assert isinstance(own, ShellEnvironment) and isinstance(LocalShellEnvironment(tmp_path), ShellEnvironment)
     assert LocalShellEnvironment.ensure_env(own) is own
+    assert LocalShellEnvironment.ensure_env(None).workdir.name.startswith("ag2_shell_")
+    with pytest.raises(TypeError):
+        LocalShellEnvironment.ensure_env(123)  # type: ignore[arg-type]
     assert LocalShellTool(own).workdir == tmp_path
 
 
@@ -382,6 +437,64 @@ LEAKS = [
 ]
 
 
+def test_a_hidden_file_may_not_even_be_named(place: Path) -> None:
+    env = LocalShellEnvironment(place, ignore=IGNORE)
+    assert env.run("echo .env") == f"Access denied: {place}/.env"
+    assert env.run("echo /etc") == "/etc"
+
+
+@pytest.mark.parametrize("command", ["nosuch", "nosuch x", "./nosuch", "sub/nosuch"])
+def test_a_program_that_is_not_there_reads_no_hidden_file(place: Path, command: str) -> None:
+    assert LocalShellEnvironment(place, ignore=IGNORE).run(command).endswith("[exit code: 127]")
+    answer = asyncio.run(ShellAdapter(LocalSandbox(place), ignore=IGNORE).run(command))
+    name = command.split()[0]
+    assert answer == f"Command not found: [Errno 2] No such file or directory: {name!r}\n[exit code: 127]"
+
+
+@pytest.mark.parametrize(
+    "command", ["mytool x", "./bin/mytool", "cd bin; ./mytool", "PATH=bin mytool", "nosuch | mytool", "cd bin && mytool"]
+)
+@pytest.mark.parametrize("directory", ["bin", "{place}/bin"])
+def test_a_program_that_is_not_known_is_refused_and_is_no_file(place: Path, command: str, directory: str) -> None:
+    (place / "bin").mkdir()
+    (place / "bin/mytool").write_text("#!/bin/sh\ncat .env ../.env\n")
+    (place / "bin/mytool").chmod(0o755)
+    variables = {"PATH": f"{directory.format(place=place)}:{os.environ['PATH']}"}
+    told = [LocalShellEnvironment(place, ignore=IGNORE, env=variables).run(command)]
+    for adapter in (
+        ShellAdapter(LocalSandbox(place, env_vars=variables), ignore=IGNORE),
+        ShellAdapter(LocalSandbox(place), ignore=IGNORE, env=variables),
+    ):
+        told.append(asyncio.run(adapter.run(command)))
+    for answer in told:
+        refused = answer.startswith(("Access denied: ", "Command not allowed"))
+        assert (refused or answer.startswith("Command not found: ")) and SECRET not in answer
+        assert f"Access denied: {place}/mytool" not in answer
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(cd sub); cat ../outside.txt",
+        "cd sub | cat ../outside.txt",
+        "cd nosuch; cat ../outside.txt",
+        "false && cd sub; cat ../outside.txt",
+        "f() { cd sub; }; cat ../outside.txt",
+        "cd sub && sleep 0 & cat ../outside.txt",
+        "cd; cat .profile",
+    ],
+)
+def test_a_change_of_directory_that_may_not_happen_opens_no_way_out(place: Path, command: str) -> None:
+    (place / "sub").mkdir()
+    (place.parent / "outside.txt").write_text(f"{SECRET}\n")
+    answer = LocalShellEnvironment(place, ignore=IGNORE).run(command)
+    assert answer.startswith("Access denied: ") and SECRET not in answer
+    assert LocalShellEnvironment(place, ignore=IGNORE).run("cd sub && cat ../a.txt") == "alpha"
+    adapter = ShellAdapter(LocalSandbox(place), ignore=IGNORE, shell=True)
+    assert asyncio.run(adapter.run(command)).startswith("Access denied: ")
+    assert asyncio.run(adapter.run("cd sub && cat ../a.txt")) == "alpha"
+
+
 @pytest.mark.parametrize("command", LEAKS)
 def test_ignored_files_do_not_leak(place: Path, command: str) -> None:
     answer = LocalShellEnvironment(place, ignore=IGNORE).run(command)
@@ -395,7 +508,7 @@ def test_ignored_files_do_not_leak(place: Path, command: str) -> None:
         "diff a.txt /dev/null",
         "grep -e /x a.txt",
         "echo a/../../b",
-        "mkdir -p s; cd s; cat ../a.txt",
+        "mkdir -p s; cd s; ls",
         "ls",
         "git status",
     ],

@@ -27,6 +27,7 @@ __all__ = [
     "Printed",
     "approval_options",
     "exit_status",
+    "given_variables",
     "host_variables",
     "is_judged_as_written",
     "kept_bytes",
@@ -79,6 +80,22 @@ def host_variables(which: HostVariables) -> dict[str, str]:
             continue
         found[name] = value
     return found
+
+
+def given_variables(variables: Mapping[str, str] | None) -> dict[str, str]:
+    """Variables as `subprocess` takes them.
+
+    Raises:
+        TypeError: A name or value is no string.
+        ValueError: A name holds ``=``, or a name or value a NUL.
+    """
+    given = {os.fsdecode(name): os.fsdecode(value) for name, value in (variables or {}).items()}
+    for name, value in given.items():
+        if "=" in name:
+            raise ValueError("illegal environment variable name")
+        if "\0" in name or "\0" in value:
+            raise ValueError("embedded null byte")
+    return given
 
 
 def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,16 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._execution import Execution, paths_in, reached_paths
-from ._filter import DEVICES, check_ignore, hidden, matches, matches_argv
+from ._filter import (
+    DEVICES,
+    check_ignore,
+    contains_shell_operator,
+    hidden,
+    matches,
+    matches_argv,
+    split_command,
+)
 
 if TYPE_CHECKING:
     from shieling import Reason, Verdict
 
-__all__ = ["Filters"]
+__all__ = ["Filtered", "Filters"]
 
 _MOST_LINKS = 200_000
 _MOST_BASES = 32
-_RUNNERS = frozenset({"run", "exec", "x", "dlx", "--"})
+# As the last of several words of an entry, these name what runs whatever follows: `uv run`, `sh -c`.
+_RUNNERS = frozenset({"run", "exec", "x", "dlx", "--", "-c"})
 _GIT_DIRECTORIES = ("-C", "--git-dir", "--work-tree")
 
 
@@ -80,6 +89,7 @@ class Filters:
         argv: Sequence[str] | None = None,
         *,
         elsewhere: bool = False,
+        path: str | None = None,
     ) -> str | None:
         """The text of a refusal, or ``None`` if the command may run.
 
@@ -89,6 +99,7 @@ class Filters:
             workdir: The working directory.
             argv: The words, where it runs without a shell.
             elsewhere: Whether it runs where this host's files say nothing about which paths there are.
+            path: The directories of programs, as in ``PATH``, if a program that is in none of them cannot run.
         """
         from shieling import ShielingError
 
@@ -105,23 +116,30 @@ class Filters:
         if elsewhere:
             blocking = [reason for reason in blocking if reason not in paths or reason.decision == "deny"]
             paths = [reason for reason in paths if reason.decision == "deny"]
+        if path is not None and not elsewhere and execution.environment == "local":
+            missing = _missing_program(verdict, command, workdir, argv, path)
+            blocking = [reason for reason in blocking if reason not in paths or reason.object != missing]
+            paths = [reason for reason in paths if reason.object != missing]
         if len(paths) < len(blocking):
             return refusal(f"Command not allowed: {command!r}", blocking)
         if paths:
             # AG2's own words, where it would refuse as well; callers compare them.
             plain = check_ignore(command, workdir, list(self.ignore or ()))
-            return plain or refusal(f"Access denied: {_shown(paths[0], workdir)}", paths)
+            programs = {seen.argv[0] for seen in verdict.commands if seen.argv}
+            files = [one for one in paths if one.object not in programs or (workdir / one.object).is_file()]
+            first = f"Access denied: {_shown(files[0], workdir)}" if files else f"Command not allowed: {command!r}"
+            return plain or refusal(first, paths)
         if self.confined and execution.environment == "local" and not elsewhere:
-            for path in _reached(verdict, command, workdir):
-                if isinstance(path, str):
+            for one in _reached(verdict, command, workdir):
+                if isinstance(one, str):
                     return (
-                        f"Access denied: {path}\n{path}: what this names cannot be read from the text\n"
+                        f"Access denied: {one}\n{one}: what this names cannot be read from the text\n"
                         "instead: write the path itself"
                     )
-                if str(path) in DEVICES:
+                if str(one) in DEVICES:
                     continue
-                if hidden(path, workdir, self.ignore or ()) or self._is_other_name(path, workdir):
-                    return f"Access denied: {path}"
+                if hidden(one, workdir, self.ignore or ()) or self._is_other_name(one, workdir):
+                    return f"Access denied: {one}"
         return None
 
     def _names_first(self, command: str, verdict: Verdict) -> bool:
@@ -166,9 +184,42 @@ class Filters:
                 continue
             for entry in self.allowed or ():
                 words = entry.split()
-                if len(words) > 1 and words[-1] in _RUNNERS and matches_argv(entry, seen.argv):
+                # `git -c` gives git a setting, which may be an alias that runs something.
+                runs = len(words) > 1 and words[-1] in _RUNNERS and words[0] != "git"
+                if runs and matches_argv(entry, seen.argv):
                     return True
         return False
+
+
+class Filtered:
+    """The attributes through which AG2's users read and change the filters of an object."""
+
+    _filters: Filters
+
+    @property
+    def _allowed(self) -> Sequence[str] | None:
+        return self._filters.allowed
+
+    @_allowed.setter
+    def _allowed(self, value: Sequence[str] | None) -> None:
+        self._filters.allowed = value
+        self._filters.readonly = False
+
+    @property
+    def _blocked(self) -> Sequence[str] | None:
+        return self._filters.blocked
+
+    @_blocked.setter
+    def _blocked(self, value: Sequence[str] | None) -> None:
+        self._filters.blocked = value
+
+    @property
+    def _ignore(self) -> Sequence[str] | None:
+        return self._filters.ignore
+
+    @_ignore.setter
+    def _ignore(self, value: Sequence[str] | None) -> None:
+        self._filters.ignore = value
 
 
 def refusal(first: str, reasons: Sequence[Reason]) -> str:
@@ -179,6 +230,21 @@ def refusal(first: str, reasons: Sequence[Reason]) -> str:
         if reason.instead:
             lines.append(f"instead: {reason.instead}")
     return "\n".join(lines)
+
+
+def _missing_program(
+    verdict: Verdict, command: str, workdir: Path, argv: Sequence[str] | None, path: str
+) -> str | None:
+    """The program of a text that is one plain command, if there is no such program."""
+    words = split_command(command) if argv is None else list(argv)
+    if len(verdict.commands) != 1 or not words or list(verdict.commands[0].argv) != words:
+        return None
+    if argv is None and contains_shell_operator(command):
+        return None
+    # By its bare name it may be found in the working directory too, where `PATH` has it.
+    directories = path.split(os.pathsep) if "/" not in words[0] else []
+    found = any(os.path.lexists(os.path.join(workdir, one, words[0])) for one in ["", *directories])
+    return None if found else words[0]
 
 
 def _shown(reason: Reason, workdir: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from .._execution import Execution, HostVariables, exit_status, host_variables, kept_bytes
+from .._execution import Execution, HostVariables, exit_status, given_variables, host_variables, kept_bytes
 from ._filter import SANDBOX_READONLY_COMMANDS, check_ignore, contains_shell_operator, matches_argv, split_command
 from ._framework import (
     ExecResult,
@@ -22,8 +22,8 @@ from ._framework import (
     WorkdirAware,
     context_tool,
 )
-from ._policy import Filters
-from ._shell import shown
+from ._policy import Filtered, Filters
+from ._shell import shown, within
 
 if TYPE_CHECKING:
     from ._framework import Sandbox
@@ -139,11 +139,12 @@ class LocalSandbox(SandboxBase):
         if not workdir.is_dir() and self._environment != "memory":
             return ExecResult(output=f"Working directory not found: {workdir}", exit_code=126)
         shell = len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD
+        variables = {**host_variables(self._host_env), **given_variables({**self._env_vars, **(env or {})})}
         try:
             outcome = await execution.asynchronous().run(
                 argv[2] if shell else argv,
                 timeout=seconds,
-                env={**host_variables(self._host_env), **self._env_vars, **(env or {})},
+                env=variables,
                 max_output=kept_bytes(self._max_output),
             )
         except ShielingError as error:
@@ -264,7 +265,7 @@ class LocalEnvironment(SingletonFactory):
         await self.sandbox.aclose()
 
 
-class ShellAdapter:
+class ShellAdapter(Filtered):
     """Runs shell commands in any AG2 sandbox, after its filters.
 
     With a filter a command runs as the words that were judged, without a shell; without one, by ``sh -c``. Every
@@ -296,13 +297,10 @@ class ShellAdapter:
     ) -> None:
         self._factory: SandboxFactory = sandbox if isinstance(sandbox, SandboxFactory) else SingletonFactory(sandbox)
         self._filters = Filters(allowed, blocked, ignore, readonly, SANDBOX_READONLY_COMMANDS)
-        self._allowed = self._filters.allowed
-        self._blocked = blocked
-        self._ignore = ignore
         self._env = env
         self._timeout = timeout
         self._shell = shell
-        self._judge: Execution | None = None
+        self._judge: tuple[str, Execution] | None = None
 
     @property
     def workdir(self) -> Path | PurePosixPath:
@@ -331,10 +329,10 @@ class ShellAdapter:
                 return f"Command not allowed: {command!r}"
         if self._ignore is not None:
             here = self.workdir
-            denied = check_ignore(command, here, self._ignore)
+            denied = check_ignore(command, here, list(self._ignore))
             # On this host, what leads out of the directory is judged below by what the command reads and writes: as a
             # mere word, such as the pattern in `grep -e /x a.txt`, a path is harmless.
-            if denied is not None and (not isinstance(here, Path) or _within(denied, here.resolve())):
+            if denied is not None and (not isinstance(here, Path) or within(denied, here.resolve())):
                 return denied
         return self._judged(command, argv) if argv else None
 
@@ -342,9 +340,18 @@ class ShellAdapter:
         here = self.workdir
         host = isinstance(here, Path)
         root = Path(here if host else tempfile.gettempdir()).resolve()
-        if self._judge is None:
-            self._judge = Execution("local", {"workspace": root, **self._filters.options()}, None)
-        return self._filters.denial(self._judge, command, root, argv, elsewhere=not host)
+        filters = self._filters.options()
+        key = repr(filters)
+        if self._judge is None or self._judge[0] != key:
+            self._judge = key, Execution("local", {"workspace": root, **filters}, None)
+        return self._filters.denial(self._judge[1], command, root, argv, elsewhere=not host, path=self._path())
+
+    def _path(self) -> str | None:
+        """The ``PATH`` of commands, if it is known which they get."""
+        sandbox = self._factory.sandbox if isinstance(self._factory, SingletonFactory) else None
+        if not isinstance(sandbox, LocalSandbox):
+            return None
+        return os.pathsep.join([os.environ.get("PATH", os.defpath), sandbox._env_vars.get("PATH", ""), (self._env or {}).get("PATH", "")])
 
     async def run(self, command: str, *, context: Any = None) -> str:
         """Run a command, and return its output, or the reason why it did not run."""
@@ -366,10 +373,6 @@ class ShellAdapter:
             return str(result.output)
         code = f"[exit code: {result.exit_code}]"
         return f"{result.output}\n{code}" if result.output else code
-
-
-def _within(denied: str, root: Path) -> bool:
-    return Path(denied.removeprefix("Access denied: ")).is_relative_to(root)
 
 
 class SandboxShellTool(ShellToolBase):

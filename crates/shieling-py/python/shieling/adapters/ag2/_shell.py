@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from .._execution import Execution, HostVariables, exit_status, host_variables, kept_bytes, printed
-from ._filter import READONLY_COMMANDS, matches
+from .._execution import (
+    Execution,
+    HostVariables,
+    exit_status,
+    given_variables,
+    host_variables,
+    kept_bytes,
+    printed,
+)
+from ._filter import READONLY_COMMANDS, check_ignore, matches
 from ._framework import ShellToolBase, function_tool
-from ._policy import Filters
+from ._policy import Filtered, Filters
 
 if TYPE_CHECKING:
     from shieling import Approver, Outcome
@@ -33,7 +41,7 @@ class ShellEnvironment(Protocol):
     def run(self, command: str) -> str: ...
 
 
-class LocalShellEnvironment(ShellEnvironment):
+class LocalShellEnvironment(Filtered, ShellEnvironment):
     """Runs shell commands, each in a process of its own, and returns what they print.
 
     Args:
@@ -82,27 +90,33 @@ class LocalShellEnvironment(ShellEnvironment):
         if cleanup if cleanup is not None else path is None:
             atexit.register(shutil.rmtree, str(self._workdir), ignore_errors=True)
         self._filters = Filters(allowed, blocked, ignore, readonly, READONLY_COMMANDS)
-        self._allowed = self._filters.allowed
-        self._blocked = blocked
-        self._ignore = ignore
         self._env = env
         self._timeout = timeout
         self._max_output = max_output
+        self._environment = environment
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
-        options = {"workspace": self._workdir.resolve(), "approver": approver, **self._filters.options()}
-        self._execution = Execution(environment, options, shieling)
-        # In `local` the filters are judged here, and what passed runs as it stands: a runner that is allowed by name,
-        # such as `uv run`, may run anything.
-        judged = self._filters.restricted and environment == "local" and approver is None
-        runner = {name: value for name, value in options.items() if name not in self._filters.options()}
-        self._runner = Execution(environment, runner, shieling) if judged else self._execution
+        self._approver = approver
+        self._bounds = shieling
+        self._opened: tuple[str, Execution, Execution] | None = None
+
+    def _executions(self) -> tuple[Execution, Execution]:
+        """What judges a command, and what runs it: others when the filters have changed."""
+        filters = self._filters.options()
+        key = repr(filters)
+        if self._opened is None or self._opened[0] != key:
+            options = {"workspace": self._workdir.resolve(), "approver": self._approver}
+            judge = Execution(self._environment, {**options, **filters}, self._bounds)
+            # In `local` the filters are judged here, and what passed runs as it stands: a runner that is allowed by
+            # name, such as `uv run`, may run anything.
+            judged = self._filters.restricted and self._environment == "local" and self._approver is None
+            runner = Execution(self._environment, options, self._bounds) if judged else judge
+            self._opened = key, judge, runner
+        return self._opened[1:]
 
     @classmethod
-    def ensure_env(cls, env: ShellEnvironment | str | os.PathLike[str]) -> ShellEnvironment:
-        """Return `env`, or an environment in that directory."""
-        if isinstance(env, (str, os.PathLike)):
-            return cls(env)
-        return env
+    def ensure_env(cls, env: ShellEnvironment | str | os.PathLike[str] | None) -> ShellEnvironment:
+        """Return `env`, or an environment in that directory, or in a temporary one for ``None``."""
+        return env if isinstance(env, ShellEnvironment) else cls(env)
 
     @property
     def workdir(self) -> Path:
@@ -119,7 +133,7 @@ class LocalShellEnvironment(ShellEnvironment):
         if denied is not None:
             return denied
         return run_text(
-            self._runner,
+            self._executions()[1],
             command,
             self._host_env,
             self._env,
@@ -134,13 +148,24 @@ class LocalShellEnvironment(ShellEnvironment):
             return None
         if not command.strip():
             return None if self._allowed is None else f"Command not allowed: {command!r}"
-        denied = self._filters.denial(self._execution, command, self._workdir.resolve())
+        here = self._workdir.resolve()
+        path = os.pathsep.join([os.environ.get("PATH", os.defpath), (self._env or {}).get("PATH", "")])
+        denied = self._filters.denial(self._executions()[0], command, here, path=path)
+        if denied is None and self._ignore is not None:
+            # A hidden file that a command only names. What is outside is judged by what the command reads and writes.
+            named = check_ignore(command, here, list(self._ignore))
+            return named if named is not None and within(named, here) else None
         if denied is None or denied.startswith("Access denied"):
             return denied
         # AG2's own words alone, where it would refuse as well; callers compare them.
-        named = self._allowed is None or any(matches(pattern, command) for pattern in self._allowed)
+        listed = self._allowed is None or any(matches(pattern, command) for pattern in self._allowed)
         blocked = any(matches(pattern, command) for pattern in self._blocked or ())
-        return denied if named and not blocked else f"Command not allowed: {command!r}"
+        return denied if listed and not blocked else f"Command not allowed: {command!r}"
+
+
+def within(denied: str, root: Path) -> bool:
+    """Tell whether the path that `check_ignore` refuses is in a directory."""
+    return Path(denied.removeprefix("Access denied: ")).is_relative_to(root)
 
 
 def run_text(
@@ -160,11 +185,15 @@ def run_text(
         return ""
     if not workdir.is_dir() and execution.environment != "memory":
         return f"Working directory not found: {workdir}\n[exit code: 126]"
+    timed_out = f"Command timed out after {timeout}s\n[exit code: 124]"
+    if timeout <= 0:
+        return timed_out
+    variables = {**host_variables(host_env), **given_variables(env)}
     try:
         outcome = execution.blocking().run(
             command,
             timeout=timeout,
-            env={**host_variables(host_env), **(env or {})},
+            env=variables,
             max_output=kept_bytes(max_output),
         )
     except ShielingError as error:
@@ -175,8 +204,7 @@ def run_text(
         return f"Command not started: {outcome.error}\n[exit code: 126]"
     text = shown(outcome, max_output)
     if outcome.status == "timed_out":
-        notice = f"Command timed out after {timeout}s\n[exit code: 124]"
-        return f"{text}\n{notice}" if text else notice
+        return f"{text}\n{timed_out}" if text else timed_out
     code = exit_status(outcome)
     if code == 0:
         return text
