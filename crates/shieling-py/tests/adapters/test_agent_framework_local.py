@@ -4,6 +4,7 @@ of what its original loses, in `local` and in `sandbox`."""
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 import re
@@ -27,7 +28,8 @@ from shieling.adapters.agent_framework import (
     ShellResult,
     ShellTimeoutError,
 )
-from shieling.adapters.agent_framework import _session, _tool
+from shieling.adapters.agent_framework import _session, _tool, _types
+from shieling.adapters.agent_framework._killtree import kill_process_tree
 
 T = TypeVar("T")
 
@@ -102,6 +104,51 @@ def test_streams_and_exit_code_are_apart(environment: str, tmp_path: Path) -> No
         )
         assert (result.stdout.strip(), result.stderr.strip(), result.exit_code) == ("out", "err", 3)
         assert not result.timed_out and not result.truncated and not result.session_restarted
+
+
+@pytest.mark.parametrize("mode", ["persistent", "stateless"])
+def test_variables_and_directories_that_no_process_can_have_raise(tmp_path: Path, mode: str) -> None:
+    for options, error in (
+        ({"env": {"A": 1}}, TypeError),
+        ({"env": {"A": None}}, TypeError),
+        ({"env": {"A=": "x"}}, ValueError),
+        ({"env": {"A": "x\0"}}, ValueError),
+        ({"workdir": "/etc/hostname"}, NotADirectoryError),
+        ({"workdir": "/nosuch"}, FileNotFoundError),
+    ):
+        with pytest.raises(error):
+            commands(LocalShellTool(mode=mode, **{"workdir": tmp_path, **options}), "true")
+
+
+def test_that_a_shell_was_restarted_is_no_field_of_a_result(tmp_path: Path) -> None:
+    ended, again = commands(tool("local", tmp_path, mode="persistent"), "exit 7", "true")
+    assert ended.session_restarted and not again.session_restarted
+    assert ended == ShellResult("", "", 7, ended.duration_ms)
+    assert "session_restarted" not in dataclasses.asdict(ended) and "restarted" not in repr(ended)
+    assert len(dataclasses.astuple(ended)) == 6
+
+
+def test_a_process_is_killed_with_what_it_has_started() -> None:
+    async def work() -> None:
+        mark = f"SHIELING_KILLTREE_{time.monotonic_ns()}"
+        stubborn = "trap '' TERM; sleep 60 & wait; sleep 60"
+        process = await asyncio.create_subprocess_exec(
+            "bash", "-c", f"bash -c \"{stubborn}\" & setsid sleep 60", env={**os.environ, mark: "1"}
+        )
+        while len(processes_with(mark)) < 4:
+            await asyncio.sleep(0.02)
+        await kill_process_tree(process, grace=0.5)
+        assert_gone(mark)
+        assert process.returncode is not None
+        await kill_process_tree(process)
+
+    run(work())
+
+
+def test_results_have_their_texts_under_the_originals_names() -> None:
+    result = ShellResult("out", "", 0, 1)
+    assert _types._shell_result_to_text(result) == "out\nexit_code: 0"
+    assert _types._parse_shell_result("text") == "text"
 
 
 def test_a_persistent_shell_returns_to_its_directory(environment: str, tmp_path: Path) -> None:

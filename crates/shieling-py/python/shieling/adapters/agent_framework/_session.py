@@ -14,14 +14,15 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ... import AsyncProcess, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
-from .._execution import approval_options
+from .._execution import approval_options, given_variables
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
 from ._truncate import truncate_head_tail, truncate_text_head_tail
-from ._types import ShellCommandError, ShellExecutionError, ShellResult
+from ._types import ShellCommandError, ShellExecutionError, ShellResult, with_restart
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,15 +48,17 @@ def open_shieling(
 
     `env=None` inherits the variables of this process in `local`; `options` are further keywords of
     `AsyncShieling` and go before what is derived here. Raises `FileNotFoundError` if `workdir` does
-    not exist.
+    not exist and `NotADirectoryError` if it is no directory; `TypeError` and `ValueError` for
+    variables that no process can have.
     """
     if workdir is not None and environment != "memory" and not os.path.isdir(workdir):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workdir)
+        code = errno.ENOTDIR if os.path.exists(workdir) else errno.ENOENT
+        raise OSError(code, os.strerror(code), workdir)
     keywords: dict[str, Any] = {
         "workspace": workdir,
         "max_output": _kept_bytes(max_output_bytes),
         "inherit_env": env is None and environment == "local",
-        "env": env,
+        "env": None if env is None else given_variables(env),
         # Approval is the framework's part: a tool is asked about before it is called.
         **approval_options(options),
     }
@@ -118,15 +121,15 @@ def result_of(outcome: Outcome, cap: int, *, strip: bool) -> ShellResult:
     stderr, cut_stderr = _cut(outcome.stderr, outcome.stderr_bytes, outcome.truncated, cap)
     if outcome.exit_code is None and outcome.error:
         stderr = f"{stderr.rstrip()}\n{outcome.error}".lstrip()
-    return ShellResult(
+    result = ShellResult(
         stdout=stdout,
         stderr=stderr,
         exit_code=_exit_code(outcome),
         duration_ms=int(outcome.duration_ms),
         truncated=cut_stdout or cut_stderr,
         timed_out=outcome.status == "timed_out",
-        session_restarted=outcome.session_restarted,
     )
+    return with_restart(result, outcome.session_restarted)
 
 
 def _exit_code(outcome: Outcome) -> int:
@@ -160,7 +163,7 @@ async def run_stateless(
     )
     result = result_of(outcome, max_output_bytes, strip=False)
     if outcome.status == "signalled" and outcome.signal is not None:
-        return ShellResult(**{**vars(result), "exit_code": -outcome.signal})
+        return replace(result, exit_code=-outcome.signal)
     return result
 
 
@@ -417,15 +420,15 @@ class PipedSession(_Session):
         cap = self._max_output_bytes
         text, cut_stdout = stdout.text(cap, strip=True)
         errors, cut_stderr = stderr.text(cap, strip=False)
-        return ShellResult(
+        result = ShellResult(
             stdout=text,
             stderr=errors,
             exit_code=exit_code,
             duration_ms=int((time.monotonic() - started) * 1000),
             truncated=cut_stdout or cut_stderr,
             timed_out=timed_out,
-            session_restarted=not alive,
         )
+        return with_restart(result, not alive)
 
     async def _converse(
         self, process: AsyncProcess, stdout: _Tail, stderr: _Tail, command: str, sentinel: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from . import _framework
 
@@ -23,9 +23,11 @@ class ShellResult:
     """The outcome of one command.
 
     `exit_code` is 124 after a timeout. `duration_ms` is in milliseconds. `truncated` tells that the
-    middle of a stream was left out, and `session_restarted` that the shell has ended and the next
-    command runs in a fresh one.
+    middle of a stream was left out. The attribute `session_restarted`, which is no field, tells that
+    the shell has ended and the next command runs in a fresh one.
     """
+
+    session_restarted: ClassVar[bool] = False
 
     stdout: str
     stderr: str
@@ -33,7 +35,6 @@ class ShellResult:
     duration_ms: int
     truncated: bool = False
     timed_out: bool = False
-    session_restarted: bool = False
 
     def format_for_model(self) -> str:
         """Returns the result as one block of text: streams, marks, exit code, in this order."""
@@ -50,6 +51,13 @@ class ShellResult:
             lines.append("[shell restarted; the next command starts afresh]")
         lines.append(f"exit_code: {self.exit_code}")
         return "\n".join(lines)
+
+
+def with_restart(result: ShellResult, restarted: bool) -> ShellResult:
+    """Returns `result`, which then tells whether the next command runs in a fresh shell."""
+    if restarted:
+        object.__setattr__(result, "session_restarted", True)
+    return result
 
 
 class ShellExecutionError(_ErrorBase):
@@ -98,3 +106,8 @@ def parse_shell_result(result: Any) -> Any:
             },
         )
     ]
+
+
+# Under the original's names.
+_shell_result_to_text = shell_result_to_text
+_parse_shell_result = parse_shell_result
