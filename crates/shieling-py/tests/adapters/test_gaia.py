@@ -127,6 +127,10 @@ def test_a_timeout_has_its_keys_and_the_output_until_then(agent: Agent, root: Pa
         ),
         ("", "Empty command", set()),
         ("   ", "Empty command", set()),
+        ("|", "Empty command", set()),
+        ("ls |", "Empty command in a pipeline: each '|' needs a command on both sides.", set()),
+        ("| ls", "Empty command in a pipeline: each '|' needs a command on both sides.", set()),
+        ("ls | | wc", "Empty command in a pipeline: each '|' needs a command on both sides.", set()),
         ("echo 'x", "Invalid command syntax: No closing quotation", set()),
         ("ls > f", "Shell operators (&, >, >>, <, &&, ||, ;, `, $()) are not allowed for security reasons.", {"hint"}),
     ],
@@ -436,10 +440,22 @@ def test_no_timeout_is_the_default_one(agent: Agent) -> None:
     assert agent.run_shell_command("pwd", timeout=None)["return_code"] == 0
 
 
-@pytest.mark.parametrize("timeout", [0, -1, "30", True, float("nan"), 100_000])
+@pytest.mark.parametrize("timeout", [0, -1, "-1", "x", True, float("nan"), 100_000])
 def test_an_impossible_timeout_is_refused(agent: Agent, timeout: Any) -> None:
     result = agent.run_shell_command("pwd", timeout=timeout)
     assert result["error"].startswith("Invalid timeout") and result["executed"] is False
+    assert result["command"] == "pwd"
+
+
+def test_a_timeout_may_be_a_text_and_a_directory_of_the_home(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(root))
+    result = Agent().run_shell_command("pwd", working_directory="~", timeout="5")
+    assert result["stdout"] == f"{root}\n"
+
+
+def test_a_quoted_bar_is_no_pipe(agent: Agent) -> None:
+    assert agent.run_shell_command("echo '|' \\|")["stdout"] == "| |\n"
+    assert agent.run_shell_command('echo "a|b"|cat')["stdout"] == "a|b\n"
 
 
 def test_credentials_of_the_host_are_not_passed_on(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:

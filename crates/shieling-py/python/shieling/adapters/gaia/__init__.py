@@ -11,7 +11,7 @@ Put it in place of ``gaia.agents.tools.shell_tools.ShellToolsMixin`` among the b
 "Command 'tr' is not in the allowed list for security reasons"
 """
 
-from ._mixin import ShellToolsMixin
+from ._mixin import MAX_OUTPUT_CHARS, ShellToolsMixin
 from ._rules import (
     ALLOWED_COMMANDS,
     DANGEROUS_FIND_ACTIONS,
@@ -26,6 +26,7 @@ __all__ = [
     "DANGEROUS_FIND_ACTIONS",
     "DANGEROUS_PS_PATTERNS",
     "DANGEROUS_SHELL_OPERATORS",
+    "MAX_OUTPUT_CHARS",
     "SAFE_GIT_COMMANDS",
     "SAFE_PS_CMDLET_PREFIXES",
     "ShellToolsMixin",

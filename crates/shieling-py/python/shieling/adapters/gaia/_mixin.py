@@ -36,11 +36,13 @@ from ._rules import (
     validate_command,
 )
 
-__all__ = ["ShellToolsMixin"]
+__all__ = ["MAX_OUTPUT_CHARS", "ShellToolsMixin"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_OUTPUT = 10_000
+MAX_OUTPUT_CHARS = 10_000
+"""How many characters a result holds of each stream of a command."""
+
 _REMEMBERED = 100
 _MOST_SECONDS = 3_600
 _DEFAULT_SECONDS = 30
@@ -190,16 +192,14 @@ class ShellToolsMixin:
         if has_operator(command) and not command.lower().lstrip().startswith(("powershell ", "powershell.exe ")):
             return operator_refusal(), []
         try:
-            lexer = shlex.shlex(command, posix=True, punctuation_chars="|")
-            lexer.whitespace_split = True
-            lexer.commenters = ""
-            words = list(lexer)
             shlex.split(command)
+            segments = [shlex.split(piece) for piece in split_pipes(command)]
         except ValueError as error:
             return refusal(f"Invalid command syntax: {error}"), []
-        segments = split_pipes(words)
-        if not segments:
+        if not any(segments):
             return refusal("Empty command"), []
+        if not all(segments):
+            return refusal("Empty command in a pipeline: each '|' needs a command on both sides."), []
         for segment in segments:
             text = command if len(segments) == 1 else " ".join(segment)
             found = self._validate_command(segment[0].lower(), segment, text, granted_binaries=self._granted())
@@ -227,6 +227,7 @@ class ShellToolsMixin:
     def _directory(self, working_directory: Optional[str]) -> tuple[str, Optional[Refusal]]:
         if not working_directory:
             return str(Path.cwd()), None
+        working_directory = os.path.expanduser(working_directory)
         if not os.path.exists(working_directory):
             return "", refusal(f"Working directory not found: {working_directory}")
         if not os.path.isdir(working_directory):
@@ -270,7 +271,7 @@ class ShellToolsMixin:
         key = (cwd, self.shell_environment, tuple(self.shell_ignore))
         if key not in opened:
             options: dict[str, Any] = {"workspace": cwd, "readonly": True, "ignore": list(self.shell_ignore)}
-            options["max_output"] = kept_bytes(_MOST_OUTPUT)
+            options["max_output"] = kept_bytes(MAX_OUTPUT_CHARS)
             if self.shell_environment == "local":
                 options["network"] = "host"
             opened[key] = Execution(self.shell_environment, options, self.shell_options)
@@ -302,8 +303,11 @@ class ShellToolsMixin:
             return found
         if timeout is None:
             timeout = _DEFAULT_SECONDS
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= _MOST_SECONDS:
-            return refusal(f"Invalid timeout: {timeout!r}; give a number of seconds, {_MOST_SECONDS} at most")
+        seconds = _seconds(timeout)
+        if seconds is None or not 0 < seconds <= _MOST_SECONDS:
+            return refusal(
+                f"Invalid timeout: {timeout!r}; give a number of seconds, {_MOST_SECONDS} at most", command=command
+            )
         if "\0" in command or not is_utf8(command):
             return refusal("Invalid command syntax: the command holds a NUL byte or half of a character")
         found, segments = self._shell_command_refusal(command)
@@ -343,7 +347,7 @@ class ShellToolsMixin:
         # An approver is asked about the text as it is.
         options = self.shell_options or {}
         as_written = bool(options.get("approver") or options.get("approval")) or verdict.decision != "allow"
-        return self._executed(execution, command, text, len(segments), cwd, timeout, as_written)
+        return self._executed(execution, command, text, len(segments), cwd, seconds, as_written)
 
     def _executed(
         self,
@@ -447,9 +451,19 @@ def _writes(cmd_base: str, cmd_parts: Sequence[str]) -> Optional[Refusal]:
 
 
 def _cut(text: str, size: int, stream: str) -> tuple[str, bool]:
-    if len(text) <= _MOST_OUTPUT:
+    if len(text) <= MAX_OUTPUT_CHARS:
         return text, False
-    return f"{text[:_MOST_OUTPUT]}\n...output truncated ({stream})...", True
+    return f"{text[:MAX_OUTPUT_CHARS]}\n...output truncated ({stream})...", True
+
+
+def _seconds(timeout: Any) -> Optional[float]:
+    """A timeout as a number; models write one as a text, too."""
+    if isinstance(timeout, str):
+        try:
+            timeout = int(timeout)
+        except ValueError:
+            return None
+    return timeout if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) else None
 
 
 def _lower_case(command: str, segments: list[list[str]]) -> str:

@@ -228,15 +228,23 @@ def operator_refusal() -> Refusal:
     return refusal(_OPERATORS, hint="Pipe (|) is allowed. Use individual commands for other operations.")
 
 
-def split_pipes(words: Sequence[str]) -> list[list[str]]:
-    """The commands of a pipeline."""
-    segments: list[list[str]] = [[]]
-    for word in words:
-        if word == "|":
-            segments.append([])
-        else:
-            segments[-1].append(word)
-    return [segment for segment in segments if segment]
+def split_pipes(command: str) -> list[str]:
+    """The commands of a pipeline, cut at each bar outside quotes."""
+    found: list[str] = []
+    quote, position, start = "", 0, 0
+    while position < len(command):
+        char = command[position]
+        if char == "\\" and quote != "'":
+            position += 1
+        elif char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+        elif not quote and char == "|":
+            found.append(command[start:position])
+            start = position + 1
+        position += 1
+    return [*found, command[start:]]
 
 
 def _git_words(words: Sequence[str]) -> tuple[list[str], str | None]:
