@@ -452,14 +452,18 @@ def test_a_program_that_is_not_there_reads_no_hidden_file(place: Path, command: 
 
 
 @pytest.mark.parametrize(
-    "command", ["mytool x", "./bin/mytool", "cd bin; ./mytool", "PATH=bin mytool", "nosuch | mytool", "cd bin && mytool"]
+    "command",
+    [
+        *("mytool x", "./bin/mytool", "cd bin; ./mytool", "PATH=bin mytool", "nosuch | mytool", "cd bin && mytool"),
+        *("bin/m?tool", "b*/mytool", "$T x", "'bin/mytool'", "command mytool", "hash -p bin/mytool nosuch; nosuch"),
+    ],
 )
 @pytest.mark.parametrize("directory", ["bin", "{place}/bin"])
 def test_a_program_that_is_not_known_is_refused_and_is_no_file(place: Path, command: str, directory: str) -> None:
     (place / "bin").mkdir()
     (place / "bin/mytool").write_text("#!/bin/sh\ncat .env ../.env\n")
     (place / "bin/mytool").chmod(0o755)
-    variables = {"PATH": f"{directory.format(place=place)}:{os.environ['PATH']}"}
+    variables = {"PATH": f"{directory.format(place=place)}:{os.environ['PATH']}", "T": "bin/mytool"}
     told = [LocalShellEnvironment(place, ignore=IGNORE, env=variables).run(command)]
     for adapter in (
         ShellAdapter(LocalSandbox(place, env_vars=variables), ignore=IGNORE),

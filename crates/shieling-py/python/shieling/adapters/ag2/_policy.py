@@ -34,6 +34,8 @@ _MOST_LINKS = 200_000
 _MOST_BASES = 32
 # As the last of several words of an entry, these name what runs whatever follows: `uv run`, `sh -c`.
 _RUNNERS = frozenset({"run", "exec", "x", "dlx", "--", "-c"})
+# No glob and no variable: these may name a program that is there.
+_PLAIN_PROGRAM = re.compile(r"[A-Za-z0-9_./+-]+")
 _GIT_DIRECTORIES = ("-C", "--git-dir", "--work-tree")
 
 
@@ -239,7 +241,7 @@ def _missing_program(
     words = split_command(command) if argv is None else list(argv)
     if len(verdict.commands) != 1 or not words or list(verdict.commands[0].argv) != words:
         return None
-    if argv is None and contains_shell_operator(command):
+    if not _PLAIN_PROGRAM.fullmatch(words[0]) or (argv is None and contains_shell_operator(command)):
         return None
     # By its bare name it may be found in the working directory too, where `PATH` has it.
     directories = path.split(os.pathsep) if "/" not in words[0] else []
