@@ -611,6 +611,7 @@ def test_c22_the_sandbox_gets_no_secrets_of_this_process(
 def test_c23_terminal_escapes_are_taken_out(toolkit: TerminalToolkit) -> None:
     command = r"printf '\033[1;31mred\033[0m \033]0;title\007plain\n'"
     assert toolkit.shell_exec("a", command) == "red plain\n"
+    assert terminal_toolkit._to_plain("\033[31mred") == "red"
     toolkit.shell_exec("s", command, block=False)
     assert ended(toolkit, "s").startswith("red plain\n")
 
