@@ -274,6 +274,8 @@ impl Core {
                 .transpose()
                 .map_err(|error| Fault::Argument(error.to_string()))?;
             request.id = id.as_deref().map(job_id).transpose()?;
+            // Python's `background` returns a job and drops the outcome.
+            request.unread = background;
             Ok((session.as_deref().map(session_name).transpose()?, request))
         };
         or_ended(made(), |(session, request)| {

@@ -82,6 +82,13 @@ def test_a_job_is_looked_at_written_to_and_ended(here: Shieling) -> None:
     assert raised.value.code == "unknown"
 
 
+def test_what_a_job_prints_at_once_is_in_its_first_view(here: Shieling) -> None:
+    for number in range(100):
+        job = here.background(f"echo {number}; cat")
+        assert job.view(wait=10).outcome.stdout == f"{number}\n"
+        job.kill()
+
+
 def test_a_job_on_a_terminal(here: Shieling, mark: Mark) -> None:
     job = here.background(f"stty size; read -r line; stty size; exec {mark.sleep}", tty=(30, 90))
     matched, _ = job.wait_for(pattern="30 90", timeout=20)

@@ -46,4 +46,4 @@ pub use reading::{
 pub use screen::{Unreadable, escaped};
 pub use span::Span;
 pub use variables::HOME;
-pub use word::{Atom, Fields, Hidden, Known, Word, found, is_a_path_of_its_own};
+pub use word::{Atom, Fields, Hidden, Known, Word, begins_a_path, found};

@@ -21,6 +21,8 @@ pub enum Hidden {
     /// Letters, digits and marks without a blank, a slash, a dot or a dash at the beginning, or nothing: the day and
     /// the time.
     Letters,
+    /// The hash of a commit.
+    Commit,
     /// As a name, but with blanks in it perhaps: the path of a directory.
     Path,
     /// Names of files and directories that a program found below a directory, with slashes between them.
@@ -122,7 +124,14 @@ impl Word {
     /// Tells whether the word starts with a dash, which makes it an option.
     pub fn is_dashed(&self) -> Known {
         match self.fields {
-            Fields::Any if self.atoms.iter().all(|atom| matches!(atom, Atom::Hidden(Hidden::Name))) => Known::No,
+            Fields::Any
+                if self
+                    .atoms
+                    .iter()
+                    .all(|atom| matches!(atom, Atom::Hidden(Hidden::Name | Hidden::Commit))) =>
+            {
+                Known::No
+            }
             Fields::Any => match starts_with_dash(&self.atoms) {
                 Known::No if !may_split(&self.atoms) => Known::No,
                 _ => Known::Maybe,
@@ -186,14 +195,7 @@ impl Word {
         if self.fields != Fields::One {
             return None;
         }
-        self.atoms
-            .iter()
-            .map(|atom| match atom {
-                Atom::Text(text) => Some(text.as_str()),
-                Atom::Hidden(Hidden::Number) => Some("1"),
-                Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => None,
-            })
-            .collect()
+        spelled_out(&self.atoms, Some("1"))
     }
 
     /// Tells whether a part of it is a wildcard of the shell.
@@ -299,29 +301,34 @@ pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
     match atoms {
         [] => Some(Cow::Borrowed("")),
         [Atom::Text(text)] => Some(Cow::Borrowed(text)),
-        _ => atoms
-            .iter()
-            .enumerate()
-            .map(|(at, atom)| match atom {
-                Atom::Text(text) => Some(text.as_str()),
-                Atom::Here if is_a_path_of_its_own(atoms, at) => Some("."),
-                _ => None,
-            })
-            .collect::<Option<String>>()
-            .map(Cow::Owned),
+        _ => spelled_out(atoms, None).map(Cow::Owned),
     }
 }
 
+/// The text of these pieces, with this in place of each number that is not known.
+fn spelled_out(atoms: &[Atom], number: Option<&str>) -> Option<String> {
+    let piece = |(at, atom)| match atom {
+        &Atom::Text(ref text) => Some(text.as_str()),
+        Atom::Here if begins_a_path(atoms, at) => Some("."),
+        Atom::Hidden(Hidden::Number) => number,
+        _ => None,
+    };
+    atoms.iter().enumerate().map(piece).collect()
+}
+
+/// What separates paths from each other, and from what stands around them, in options and in texts of programs.
+const AROUND_PATHS: [char; 11] = ['=', ':', ',', ';', '@', ' ', '\n', '"', '\'', '(', ')'];
+
 /// Whether the piece at this place begins a path, and is the whole of its first part: not so in `$PWD.old`.
-pub fn is_a_path_of_its_own(atoms: &[Atom], at: usize) -> bool {
+pub fn begins_a_path(atoms: &[Atom], at: usize) -> bool {
     let begins = match at.checked_sub(1).map(|before| &atoms[before]) {
         None => true,
-        Some(Atom::Text(text)) => text.ends_with(['=', ':', ',', '@', ' ', '\n']),
+        Some(Atom::Text(text)) => text.ends_with(AROUND_PATHS),
         Some(_) => false,
     };
     let ends = match atoms.get(at + 1) {
         None => true,
-        Some(Atom::Text(text)) => text.starts_with(['/', ':', ',', ';', ' ', '\n', '"', '\'', ')']),
+        Some(Atom::Text(text)) => text.starts_with('/') || text.starts_with(AROUND_PATHS),
         Some(Atom::OneOf(choices)) => choices.iter().all(|choice| match choice.first() {
             None => at + 2 == atoms.len(),
             Some(Atom::Text(text)) => text.starts_with('/'),
@@ -350,7 +357,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         None => Known::No,
         Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
-        Some(Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Name | Hidden::Path)) => Known::No,
+        Some(Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Name | Hidden::Commit | Hidden::Path)) => Known::No,
         // It may be nothing.
         Some(Atom::Hidden(Hidden::Letters)) => match starts_with_dash(&atoms[1..]) {
             Known::No => Known::No,
@@ -383,8 +390,9 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
-        Atom::Text(_) | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref | Hidden::Letters) => false,
-        // Where blanks could stand in it, an expansion outside of quotes is not told to be this.
+        Atom::Text(_)
+        | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref | Hidden::Letters | Hidden::Commit) => false,
+        // The reader makes it unknown text where the path may hold blanks.
         Atom::Here => false,
         // The name of a file may hold blanks.
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Path | Hidden::Below | Hidden::Anything) => true,

@@ -254,10 +254,16 @@ pub(super) fn record_options(
     let mut harmless = true;
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
-        let stops = given.choice.brings.iter().any(|bring| match bring {
-            Bring::Stops { alone } => !alone || run.args.len() == 1 && !run.more,
-            _ => false,
-        });
+        // Many programs look at no option behind their first operand.
+        let is_read = found
+            .operands
+            .iter()
+            .all(|word| word.span.start >= given.word.span.start);
+        let stops = is_read
+            && given.choice.brings.iter().any(|bring| match bring {
+                Bring::Stops { alone } => !alone || run.args.len() == 1 && !run.more,
+                _ => false,
+            });
         if harmless && found.strange.is_empty() && stops {
             return Ok(true);
         }
@@ -290,6 +296,7 @@ pub(super) fn record_options(
                 && changes_directory(&run.name)
             {
                 reader.works_in(value);
+                reader.displaced = Some(run.index);
             }
             let before = reader.effects();
             apply_role(role, value, run, reader)?;
@@ -679,7 +686,8 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             language(word, true, run, reader);
             return Ok(());
         }
-        Role::Below => Action::Reads(word.clone()),
+        Role::ReadUrl if word.prefix().contains("://") => Action::Network(object.clone()),
+        Role::Below | Role::Besides | Role::ReadUrl => Action::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return git_config(word, run, reader),
         Role::Unknown => {

@@ -278,12 +278,12 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
             text.starts_with('-') && !matches!(text.as_ref(), "-H" | "-L" | "-P") || text == "!" || text == "("
         })
         .unwrap_or(texts.len());
-    // Names are compared as they are written, so that what is absolute on one side alone fits nothing.
+    // Paths are compared as they are written: with `$PWD` on one side alone, they never fit.
     let absolute: Vec<_> = args[..start].iter().map(Word::holds_here).collect();
     let all_absolute = absolute.first().is_some_and(|first| *first);
     let patterns = args[start..].windows(2).filter(|pair| {
         let test = pair[0].known();
-        test.is_some_and(|test| PATH_TESTS.contains(&test.as_ref()))
+        test.is_some_and(|test| PATH_TESTS.contains(&test.as_ref())) && !pair[1].prefix().starts_with('*')
     });
     let mut mixed = absolute.into_iter().chain(patterns.map(|pair| pair[1].holds_here()));
     if mixed.any(|here| here != all_absolute) {
@@ -291,7 +291,7 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
     }
     let mut rest: &[std::borrow::Cow<'_, str>] = &texts[start..];
     let (mut only, mut except, mut depth) = (Vec::new(), Vec::new(), None);
-    // With these, what is in a directory comes before it, and nothing is pruned.
+    // -depth disables -prune, and -delete implies -depth.
     let upwards = texts
         .iter()
         .any(|text| matches!(text.as_ref(), "-d" | "-delete" | "-depth"));
@@ -322,7 +322,7 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
     }
     let mut at = 0;
     let mut negated = false;
-    // What stands behind an action does not hold for it.
+    // Tests behind an action do not restrict it.
     let mut acts = false;
     while let Some(text) = rest.get(at) {
         at += 1;

@@ -5,7 +5,7 @@ use super::parse::parse;
 use super::table::find;
 use super::walks::leaves_out;
 use crate::reading::Invocation;
-use crate::word::Word;
+use crate::word::{Atom, Hidden, Word};
 
 /// Options after which only names, numbers or messages are printed.
 const BRIEF: &[&str] = &[
@@ -47,6 +47,16 @@ const PATCH: &[&str] = &[
     "--dd",
 ];
 
+/// Options that name objects, which may be files as well as commits.
+const OTHER_OBJECTS: &[&str] = &[
+    "--indexed-objects",
+    "--stdin",
+    "--all",
+    "--tags",
+    "--glob",
+    "--alternate-refs",
+];
+
 /// Whether this command prints, or brings back, contents of commits of which it is not known that nothing hidden is
 /// among them. `is_file` tells whether a word is the path of a file that is there, which is no revision to git, since
 /// git refuses what could be both; `chosen` whether what a pathspec chooses holds nothing hidden.
@@ -78,14 +88,17 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
             }
         };
         let patch = given(PATCH);
-        let brief = given(BRIEF) && !patch;
+        let brief = given(BRIEF) && !patch && !given(OTHER_OBJECTS);
         // Of each commit that touches what was chosen, the whole.
         let whole = given(&["--full-diff"]);
         Some(match sub.names.first().map(String::as_str)? {
-            // Of an object that is no commit, all is printed whatever the options say.
+            // An object that is no commit is printed whole, whatever the options say.
             "show" => {
                 let commits = found.before_dashes.unwrap_or(found.operands.len());
-                let is_commit = |word: &Word| word.known().is_some_and(|text| names_a_commit(&text));
+                let is_commit = |word: &Word| {
+                    *word.atoms == [Atom::Hidden(Hidden::Commit)]
+                        || word.known().is_some_and(|text| names_a_commit(&text))
+                };
                 !(brief && found.operands.iter().take(commits).all(is_commit)) && (whole || !limited)
             }
             "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => patch && (whole || !limited),
@@ -128,10 +141,11 @@ fn limits(pathspecs: &[Word], chosen: &dyn Fn(&Word) -> bool) -> bool {
 }
 
 /// Whether a word, if it names anything of a repository, names a commit or a tag: `HEAD~2`, `main`, and not a hash, which
-/// any object has.
-fn names_a_commit(text: &str) -> bool {
+/// any object has. `NAME-3-gHASH` is a hash as well.
+pub(super) fn names_a_commit(text: &str) -> bool {
     let name = text.split(['~', '^', '@']).next().unwrap_or_default();
-    let is_hash = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let hash = name.rsplit_once("-g").map_or(name, |(_, hash)| hash);
+    let is_hash = hash.len() >= 4 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let rest = &text[name.len()..];
     let of_a_commit = rest == "^{commit}" || rest.starts_with(['~', '^']) && !rest.contains('{');
     !text.contains(':') && (!is_hash || of_a_commit)

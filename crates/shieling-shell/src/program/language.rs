@@ -74,8 +74,8 @@ fn literal(text: &str) -> Option<&str> {
         .filter(|character| matches!(character, '"' | '\''))?;
     let (path, rest) = text[1..].split_once(quote)?;
     let rest = rest.trim_start();
-    // Behind `as $name` can stand where else it is looked for.
-    let elsewhere = rest.split(';').next().is_some_and(|end| end.contains('{'));
+    // jq's `import "a" as $a {search: "directory"}`, in which comments may stand.
+    let elsewhere = rest.split(';').next().is_some_and(|end| end.contains('{')) || rest.contains('#');
     let ends =
         rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||") && !elsewhere;
     (ends && !path.contains(['\\', '$', '#'])).then_some(path)

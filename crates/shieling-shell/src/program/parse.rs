@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     pub(crate) before_dashes: Option<usize>,
 }
 
+/// The toolchains of rustup that are there as a rule. Any other may be installed first, or be a directory.
+const CHANNELS: [&str; 3] = ["stable", "beta", "nightly"];
+
 /// Reads the arguments of a program, or of a subcommand.
 pub(crate) fn parse(program: &'static Program, args: &[Word]) -> Arguments {
     read(program, args, program.options_first || !program.subs.is_empty())
@@ -90,7 +93,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             long(program, word, &mut next, &mut found);
         } else if word.prefix().starts_with('+') && program.plus {
             // An option in its own right, and harmless; otherwise its spellings are listed.
-            if program.toolchain && word.known().is_none_or(|text| text.contains('/')) {
+            if program.toolchain && word.known().is_none_or(|text| !CHANNELS.contains(&&text[1..])) {
                 found.strange.push(word.clone());
             } else if let Some(choice) = exactly(program, word.prefix()) {
                 let value = matches!(choice.value, Value::Required(_)).then(&mut next).flatten();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::facts::is_interpreter;
+use super::history::names_a_commit;
 use super::parse::{Arguments, find_sub, parse};
 use super::table::{Bring, Program, Role, Value, find};
 use crate::reading::{Invocation, Kind};
@@ -305,9 +306,11 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
                     Hidden::Number
                 }
                 Some(format) if is_of_digits(&format[1..]) && (is_now || !begins_with_a_year(&format[1..])) => {
-                    match format.contains(['.', '/', 'D']) {
-                        true => Hidden::Name,
-                        false => Hidden::Letters,
+                    // `%D` has slashes.
+                    if format.contains(['.', '/', 'D']) {
+                        Hidden::Name
+                    } else {
+                        Hidden::Letters
                     }
                 }
                 Some(_) | None => Hidden::Anything,
@@ -389,10 +392,15 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
     };
     Some(match sub.as_ref() {
         "rev-list" if has("--count") => Hidden::Number,
+        "rev-parse"
+            if dashed(&["--short", "--verify", "-q", "--quiet"]) && rest.iter().all(|word| names_a_commit(word)) =>
+        {
+            Hidden::Commit
+        }
         // The name of a branch or a tag may begin with a dash: these print hashes, full names and directories alone.
         "rev-parse" if dashed(&["--short", "--verify", "-q", "--quiet", "--symbolic-full-name"]) => Hidden::Name,
         "rev-parse" if dashed(&["--show-toplevel", "--git-dir", "--absolute-git-dir"]) => Hidden::Path,
-        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
+        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Commit,
         "describe" if has("--all") && dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => {
             Hidden::Name
         }
@@ -430,7 +438,7 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
                             .any(|start| word.starts_with(start))
                 }) =>
         {
-            Hidden::Name
+            Hidden::Commit
         }
         _ => return None,
     })

@@ -133,11 +133,16 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
         let Some(text) = given.value.as_ref().filter(|_| of_linker).and_then(Word::known) else {
             continue;
         };
-        for part in text
-            .split([',', '='])
-            .filter(|part| !part.starts_with('-') || part.starts_with("-T"))
-        {
-            let path = part.trim_start_matches("-T").trim_start_matches('@');
+        for part in text.split([',', '=']) {
+            // Letters with a value that is joined to them: scripts of several kinds, and libraries.
+            let joined = part
+                .strip_prefix('-')
+                .and_then(|rest| rest.strip_prefix(['c', 'R', 'T', 'l']));
+            let path = match joined {
+                Some(value) => value.trim_start_matches(':'),
+                None if part.starts_with('-') => continue,
+                None => part.trim_start_matches('@'),
+            };
             if !path.is_empty() {
                 let path = Word::text(path, given.word.span);
                 reader.effect(
@@ -323,6 +328,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     for given in found.options.iter().filter(|given| is(given.choice, &["-C"])) {
         if let Some(value) = &given.value {
             reader.works_in(value);
+            reader.displaced = Some(run.index);
         }
     }
     if creates {
@@ -384,7 +390,7 @@ fn from_one_directory(found: &super::parse::Arguments, operands: &[Word]) -> Opt
         .filter(|from| !from.is_empty() && !from.starts_with(['-', '~']))?;
     let below = |word: &Word| {
         let path = word.known().filter(|_| word.span.start > directory.span.start)?;
-        Some(match path.starts_with('/') {
+        Some(match path.starts_with('/') || word.holds_here() {
             true => word.clone(),
             false => Word::text(format!("{from}/{path}"), word.span),
         })

@@ -115,7 +115,7 @@
 //! | `options exact` | long options may not be abbreviated; default: any unambiguous prefix is the option |
 //! | `digits` | `-NUMBER` is an option (`head -5`, `git log -3`) |
 //! | `plus` | a word that starts with `+` is an option and harmless (`sort +1`, `date +%F`) |
-//! | `plus toolchain` | the same, and it names a toolchain of rustup; with a `/` it is a directory, whose programs run |
+//! | `plus toolchain` | the same, and it names a toolchain of rustup; one that is no channel may be installed first, or be a directory whose programs run |
 //! | `always ! EFFECT` | an effect of every call |
 //! | `builtin` | a builtin of bash that starts no process and changes nothing outside the shell |
 //! | `prints number` | its output, when it has no unknown option, is a number; `prints name` = words without blank that cannot start with a dash (hashes, absolute paths) |
@@ -225,6 +225,10 @@ pub(crate) enum Role {
     Expression,
     /// A directory that is read as a whole by a program that walks.
     Below,
+    /// A directory that it walks besides those that its operands name.
+    Besides,
+    /// A path that is read, or an address that is fetched.
+    ReadUrl,
     /// The name of a setting, or `NAME=VALUE`; the next word is the value.
     Setting,
     Unknown,
@@ -272,7 +276,8 @@ impl Role {
             | Self::Depth
             | Self::Query
             | Self::Expression
-            | Self::Below => true,
+            | Self::Below
+            | Self::Besides => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -289,6 +294,7 @@ impl Role {
             | Self::Removed
             | Self::Repository
             | Self::Setting
+            | Self::ReadUrl
             | Self::Unknown => false,
         }
     }
@@ -333,6 +339,8 @@ impl Role {
             "query" => Self::Query,
             "expression" => Self::Expression,
             "below" => Self::Below,
+            "besides" => Self::Besides,
+            "read-url" => Self::ReadUrl,
             "setting" => Self::Setting,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
@@ -523,6 +531,8 @@ pub(crate) struct Walks {
     pub(crate) lists: Option<Vec<String>>,
     /// With one of these, what its other options leave out can be looked at all the same.
     pub(crate) whole_with: Vec<String>,
+    /// What an option leaves out is left out of the operands behind it alone.
+    pub(crate) ordered: bool,
 }
 
 /// When a program starts a shell by itself. Options are given by their spellings.
@@ -697,6 +707,10 @@ impl Program {
                     ("walks", Some("with")) => &mut walks.with,
                     ("walks", Some("unless")) => &mut walks.unless,
                     ("whole", Some("with")) => &mut walks.whole_with,
+                    ("walks", Some("ordered")) => {
+                        walks.ordered = true;
+                        return Ok(());
+                    }
                     ("undotted", Some("unless")) => walks.undotted_unless.get_or_insert_default(),
                     ("ignoring", Some("unless")) => walks.ignoring_unless.get_or_insert_default(),
                     ("tracked", Some("unless")) => walks.tracked_unless.get_or_insert_default(),

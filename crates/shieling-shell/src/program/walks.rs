@@ -114,7 +114,11 @@ pub(super) fn record(
         ..Walk::default()
     };
     let mut narrow = !unsure && !given(&walks.whole_with);
+    let first = found.operands.first().map_or(usize::MAX, |word| word.span.start);
     for given in &found.options {
+        if walks.ordered && given.word.span.start > first {
+            continue;
+        }
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
             narrow &= picks(role, value, &mut walk);
         }
@@ -164,6 +168,10 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
     if !below.is_empty() {
         return below;
     }
+    let besides = found.options.iter().filter_map(|given| match given.choice.value {
+        Value::Required(Role::Besides) => Some((usize::MAX, given.value.clone()?, false)),
+        _ => None,
+    });
     let spread = found.operands.iter().any(|word| word.fields != Fields::One);
     let mut named: Vec<_> = found
         .operands
@@ -179,6 +187,7 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
                     )
         })
         .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
+        .chain(besides)
         .collect();
     // A pipe is no directory.
     let some = !named.is_empty();
@@ -269,7 +278,7 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
             Err(_) => return false,
         },
         (Role::Except, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::Files)),
-        // To some programs such a pattern says that what others leave out is not left out.
+        // To rsync such a pattern takes in what later ones leave out.
         (Role::LeftOut | Role::LeftOutEach, Some(text)) if text.starts_with(['!', '+', '-']) => return false,
         (Role::LeftOut, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::All)),
         (Role::LeftOutEach, Some(text)) => {
@@ -287,10 +296,11 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
                 Some(_) | None => {}
             }
         }
+        // To grep, what fits neither is looked at where the first pattern leaves something out.
+        (Role::Only, Some(_)) if walk.except.iter().any(|pick| pick.kind != PickKind::Trees) => return false,
         (Role::Only | Role::Picked, Some(text)) => {
             // Where both fit, the later one counts.
-            walk.except
-                .retain(|pick| role == Role::Only && pick.kind == PickKind::Trees);
+            walk.except.retain(|_| role == Role::Only);
             // What is chosen is looked at although it starts with a dot.
             walk.undotted = false;
             walk.ignoring = false;
@@ -332,10 +342,16 @@ pub fn pattern_of(word: &Word) -> Option<String> {
 impl Reader<'_> {
     /// Records that a command reads a directory as a whole.
     pub(super) fn walks(&mut self, walk: Walk, run: &Run) {
-        let walk = Walk {
+        let mut walk = Walk {
             here: self.certainly_here(),
             ..walk
         };
+        // `$PWD` is where the shell stands, and the program is told to stand elsewhere.
+        if self.displaced == Some(run.index)
+            && let Some(root) = walk.root.as_mut().filter(|root| root.holds_here())
+        {
+            *root = Word::unknown(Fields::One, root.written.clone(), root.span);
+        }
         // Once for each directory, of which a long command may name many.
         let object = match run.span.end - run.span.start > LONGEST_SHOWN {
             true => run.name.clone(),

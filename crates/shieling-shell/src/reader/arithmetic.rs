@@ -165,7 +165,13 @@ impl Reader<'_> {
                 // A file may have any name.
                 Atom::One | Atom::Star | Atom::Found | Atom::Here => self.evaluates_unknown(span),
                 Atom::Hidden(
-                    Hidden::Name | Hidden::Ref | Hidden::Letters | Hidden::Path | Hidden::Below | Hidden::Anything,
+                    Hidden::Name
+                    | Hidden::Ref
+                    | Hidden::Letters
+                    | Hidden::Commit
+                    | Hidden::Path
+                    | Hidden::Below
+                    | Hidden::Anything,
                 ) => {
                     self.evaluates_unknown(span);
                 }

@@ -958,8 +958,8 @@ impl Reader<'_> {
 
     /// Commands that stand in directories below this one which the text does not name (`git submodule foreach`).
     pub(crate) fn works_below(&mut self) {
-        // Of any name, as deep as such directories usually are: what leads up from them leads here.
-        for directory in ["*", "*/*", "*/*/*"] {
+        // At most four directories down; from deeper ones, `..` is not followed up to here.
+        for directory in ["*", "*/*", "*/*/*", "*/*/*/*"] {
             self.base(Base::At(directory.to_owned()));
         }
     }

@@ -140,6 +140,8 @@ pub(crate) struct Reader<'a> {
     found: Variables,
     /// Whether any expansion asked for a variable that the text assigns.
     looked_up: bool,
+    /// The command whose options say in which directory it works.
+    pub(crate) displaced: Option<usize>,
     /// In which directory the command stands that is being walked, relative to where the text starts, as
     /// long as that is certain.
     here: Option<String>,
@@ -246,6 +248,7 @@ impl<'a> Reader<'a> {
             variables,
             found: before.variables().clone(),
             looked_up: false,
+            displaced: None,
             here: Some(String::new()),
             began: Some(String::new()),
             has_past: *before != CarriedState::default(),

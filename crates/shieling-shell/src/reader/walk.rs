@@ -882,7 +882,7 @@ fn element(word: &Word) -> Vec<Atom> {
         // File names: what is known of them stays known.
         Fields::Glob => word.atoms.to_vec(),
         Fields::Any => match &*word.atoms {
-            [Atom::Hidden(Hidden::Number | Hidden::Name) | Atom::OneOf(_)] => word.atoms.to_vec(),
+            [Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Commit) | Atom::OneOf(_)] => word.atoms.to_vec(),
             _ => vec![Atom::Hidden(Hidden::Anything)],
         },
     }

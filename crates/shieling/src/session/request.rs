@@ -43,6 +43,9 @@ pub struct JobRequest {
     pub background_when_silent: Option<Duration>,
     /// Receives the progress of the command, at most ten times a second.
     pub progress: Option<watch::Sender<Progress>>,
+    /// Whether a start in the background leaves all of the output to the first view (default: no; what its outcome
+    /// shows is not shown again).
+    pub unread: bool,
 }
 
 impl JobRequest {
@@ -55,6 +58,7 @@ impl JobRequest {
             id: None,
             background_when_silent: None,
             progress: None,
+            unread: false,
         }
     }
 

@@ -233,9 +233,10 @@ impl Shieling {
         if background {
             job.adopt(actor);
             // It may have ended by now, and is known by its name all the same.
+            let outcome = if call.unread { job.outcome() } else { job.shown() };
             return Outcome {
                 job: Some(job.id().to_string()),
-                ..job.shown()
+                ..outcome
             };
         }
         let mut forgotten = Forgotten {

@@ -45,7 +45,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .needs([Need::Can(Ability::Processes)]),
         check("a call that is given up does not go on", |context| {
             Box::pin(async move {
-                // Whoever drops a call does not wait for the end of its processes: it may take a moment on a busy machine.
+                // A dropped call's processes end a moment later, which is longer on a busy machine.
                 let text = "echo > begun; until [ -e go ]; do sleep 0.02; done; sleep 1; echo no > ended";
                 given_up(context, text, false, "begun").await?;
                 // A process that was left would write by then.

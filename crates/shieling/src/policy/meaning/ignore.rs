@@ -405,6 +405,7 @@ impl Check<'_> {
                             shieling_shell::Hidden::Name
                                 | shieling_shell::Hidden::Number
                                 | shieling_shell::Hidden::Letters
+                                | shieling_shell::Hidden::Commit
                         )
                 )
             }) =>

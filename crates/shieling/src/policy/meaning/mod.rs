@@ -42,7 +42,11 @@ impl Finding {
 /// Whether a word stands for the names that another program prints, which quotes would make one: `$(find …)`, or what
 /// `xargs` is fed.
 fn found_by_another(word: &Word) -> bool {
-    !word.written.contains('$') || word.written.contains("$(find ") || word.written.contains("$(ls")
+    let written = word.written.trim_start_matches('"');
+    !written.contains(['$', '`'])
+        || ["$(find ", "$(git ls-files", "$(ls "]
+            .iter()
+            .any(|start| written.starts_with(start))
 }
 
 /// What to write in place of a word that could turn out to be an option.

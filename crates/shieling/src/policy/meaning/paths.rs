@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 
-use shieling_shell::{Atom, Base, Fields, HOME, Known, PIPE, Word, is_a_path_of_its_own};
+use shieling_shell::{Atom, Base, Fields, HOME, Known, PIPE, Word, begins_a_path};
 
 use crate::policy::facts::Facts;
 
@@ -470,7 +470,7 @@ fn with_stand_ins(word: &Word) -> String {
     for (at, atom) in word.atoms.iter().enumerate() {
         match atom {
             Atom::Text(text) => path.push_str(text),
-            Atom::Here if is_a_path_of_its_own(&word.atoms, at) => path.push('.'),
+            Atom::Here if begins_a_path(&word.atoms, at) => path.push('.'),
             Atom::One => path.push(ONE),
             Atom::Star => path.push(STAR),
             Atom::Found => path.push(FOUND),

@@ -1,6 +1,6 @@
 //! Readonly: nothing may change, be it files, repository, processes, clock or network.
 
-use shieling_shell::{Action, Base, Doubt, Fields, Invocation, Reading};
+use shieling_shell::{Action, Base, Doubt, Fields, Invocation, Reading, Via};
 
 use super::paths::is_harmless_device;
 use super::{Finding, not_an_option};
@@ -40,10 +40,20 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             }
             Action::Writes(word) if is_harmless_device(word) => continue,
             Action::Writes(word) if word.known().is_some() => {
-                Finding::new(Deny, object, span, "it writes, and nothing may change here")
-                    .instead("print the result instead of writing it")
+                let finding = Finding::new(Deny, object, span, "it writes, and nothing may change here");
+                // What `cp` and `tar` write to is what they are for.
+                match effect.via {
+                    Via::Operand => finding,
+                    _ => finding.instead("print the result instead of writing it"),
+                }
             }
             Action::Writes(_) => Finding::new(Ask, object, span, "it may write to a file that the text does not name"),
+            Action::Changes(what) if *what == effect.object => Finding::new(
+                Deny,
+                object,
+                span,
+                "the command sets or changes it, and nothing may change here",
+            ),
             Action::Changes(what) => Finding::new(
                 Deny,
                 object,
