@@ -306,9 +306,9 @@ pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
 }
 
 /// The text of these pieces, with this in place of each number that is not known.
-fn spelled_out(atoms: &[Atom], number: Option<&str>) -> Option<String> {
-    let piece = |(at, atom)| match atom {
-        &Atom::Text(ref text) => Some(text.as_str()),
+fn spelled_out<'a>(atoms: &'a [Atom], number: Option<&'a str>) -> Option<String> {
+    let piece = |(at, atom): (usize, &'a Atom)| match atom {
+        Atom::Text(text) => Some(text.as_str()),
         Atom::Here if begins_a_path(atoms, at) => Some("."),
         Atom::Hidden(Hidden::Number) => number,
         _ => None,
