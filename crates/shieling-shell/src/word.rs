@@ -44,8 +44,8 @@ pub enum Atom {
     Found,
     /// A part that the text does not spell out.
     Hidden(Hidden),
-    /// The directory in which the command stands, as an absolute path. Where a path begins with it, it is `.`; what it is
-    /// as text is not known.
+    /// The working directory of the shell as an absolute path, whose text is not known. At the beginning of a path it
+    /// means what `.` does.
     Here,
     /// One of several alternatives.
     OneOf(Vec<Vec<Atom>>),

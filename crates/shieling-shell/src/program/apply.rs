@@ -254,7 +254,7 @@ pub(super) fn record_options(
     let mut harmless = true;
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
-        // Many programs look at no option behind their first operand.
+        // Many programs do not look for options behind their first operand.
         let is_read = found
             .operands
             .iter()

@@ -85,7 +85,7 @@ const TESTS: &[(&str, usize)] = &[
     ("-files0-from", 1),
 ];
 
-/// What does something with what was found, rather than asking about it.
+/// The primaries that act on a file; the others test it.
 const ACTIONS: &[&str] = &[
     "-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ls", "-ok", "-okdir", "-print",
     "-print0", "-printf", "-quit",

@@ -134,7 +134,7 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
             continue;
         };
         for part in text.split([',', '=']) {
-            // Letters with a value that is joined to them: scripts of several kinds, and libraries.
+            // Options with an attached value: scripts, symbol files and libraries.
             let joined = part
                 .strip_prefix('-')
                 .and_then(|rest| rest.strip_prefix(['c', 'R', 'T', 'l']));

@@ -56,6 +56,7 @@
 //! | `except` | a pattern for names of files that a program that `walks` leaves out | allow |
 //! | `except-dirs` | the same for directories, with what is in them | allow |
 //! | `left-out` | a pattern for names of files and directories that it leaves out | allow |
+//! | `left-out-each` | several of those, with a `|` between them (`tree -I`) | allow |
 //! | `picked` | `only`, or behind a `!` both kinds of `except` (`rg -g`) | allow |
 //! | `ending` | `only` what ends with a dot and this (`fd -e`) | allow |
 //! | `depth` | how many levels of directories a program that `walks` goes down | allow |
@@ -63,6 +64,8 @@
 //! | `query` | text in a language of the program's own, in which paths and commands are looked for (`psql -c`) | allow |
 //! | `expression` | as `query`, where paths are only what functions of the language open (`jq`, `yq`): see `opens` | allow |
 //! | `below` | as `read`; with an option by which the program `walks`, with what is below (`kubectl apply -R -f`) | allow |
+//! | `besides` | as `read`; one more directory that a program which `walks` looks into (`diff --from-file`) | allow |
+//! | `read-url` | as `read`; with `://` in it, an address that is fetched | allow, an address: deny |
 //! | `setting` | the name of a setting, or `NAME=VALUE`; where it names a program, the value is launched (`npm config set editor`) | ask |
 //! | `unknown` | nothing can be said | ask |
 //!
@@ -95,7 +98,7 @@
 //! | `! settings INSTEAD` | the repository's settings are written after something else has been changed; what does without that | allow |
 //! | `! pattern` | the program's `pattern` operand is absent | |
 //! | `! operands ROLES` | the operands are these instead (`sed -i`, `gzip -c`, `tar -c`) | |
-//! | `! stops` | it prints and ends (`--help`): nothing else on the line takes effect | allow |
+//! | `! stops` | it prints and ends (`--help`): nothing behind it on the line takes effect. Behind an operand it counts for nothing, since many programs do not see it there. `! stops alone`: only if there is nothing else on the line | allow |
 //! | `! harmless` | takes back the `always` effects (`--dry-run`, `date` without `-s`) | |
 //! | `! nonet` | takes back only network effects | |
 //!
@@ -122,6 +125,8 @@
 //! | `pager` | it runs a pager, but only on a terminal |
 //! | `assignments` | leading operands `NAME=VALUE` are environment variables for what it starts (`env`, `sudo`) |
 //! | `walks` | it reads the directories below its operands, or below the current one; `walks with -r -R` only with one of these options, `walks unless --stat` not with one of these, but for those of a `walks with` |
+//! | `whole with -F` | with one of these options, what other options leave out may be read all the same |
+//! | `walks ordered` | what an option leaves out is left out of the operands behind it alone (`tar`) |
 //! | `undotted unless -a` | when it walks it skips names that start with a dot, but with one of these options |
 //! | `ignoring unless -u` | when it walks it skips those, and what `.gitignore` and the like tell it to skip, but with one of these options |
 //! | `tracked unless --no-index` | it walks through files that git tracks alone, but with one of these options |
@@ -399,7 +404,7 @@ pub(crate) enum Bring {
     Unknown(String),
     Pattern,
     Operands(Operands),
-    /// It prints something and ends. Alone: it looks at nothing else only if it is given nothing else.
+    /// It prints something and ends; `alone`, if nothing else is given.
     Stops {
         alone: bool,
     },

@@ -278,7 +278,7 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
             Err(_) => return false,
         },
         (Role::Except, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::Files)),
-        // To rsync such a pattern takes in what later ones leave out.
+        // In rsync, such a pattern includes what later ones exclude.
         (Role::LeftOut | Role::LeftOutEach, Some(text)) if text.starts_with(['!', '+', '-']) => return false,
         (Role::LeftOut, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::All)),
         (Role::LeftOutEach, Some(text)) => {
@@ -296,10 +296,10 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
                 Some(_) | None => {}
             }
         }
-        // To grep, what fits neither is looked at where the first pattern leaves something out.
+        // If the first pattern excludes, grep reads what matches none of them.
         (Role::Only, Some(_)) if walk.except.iter().any(|pick| pick.kind != PickKind::Trees) => return false,
         (Role::Only | Role::Picked, Some(text)) => {
-            // Where both fit, the later one counts.
+            // Of two patterns that match, the later one counts.
             walk.except.retain(|_| role == Role::Only);
             // What is chosen is looked at although it starts with a dot.
             walk.undotted = false;
