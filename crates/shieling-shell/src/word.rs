@@ -292,7 +292,11 @@ impl Word {
 
     /// Returns the word for messages and records: its text if known, otherwise as it is written.
     pub fn shown(&self) -> String {
-        self.known().map_or_else(|| self.written.to_string(), Cow::into_owned)
+        // A substitution is shown as one: `$(pwd)`, not `.`.
+        let substituted = self.holds_here() && (self.written.contains("$(") || self.written.contains('`'));
+        self.known()
+            .filter(|_| !substituted)
+            .map_or_else(|| self.written.to_string(), Cow::into_owned)
     }
 }
 
