@@ -252,14 +252,11 @@ pub(super) fn record_options(
     reader: &mut Reader<'_>,
 ) -> Result<bool> {
     let mut harmless = true;
+    // Many programs do not look for options behind their first operand.
+    let first = found.operands.iter().map(|word| word.span.start).min();
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
-        // Many programs do not look for options behind their first operand.
-        let is_read = found
-            .operands
-            .iter()
-            .all(|word| word.span.start >= given.word.span.start);
-        let stops = is_read
+        let stops = first.is_none_or(|first| first >= given.word.span.start)
             && given.choice.brings.iter().any(|bring| match bring {
                 Bring::Stops { alone } => !alone || run.args.len() == 1 && !run.more,
                 _ => false,
@@ -295,8 +292,7 @@ pub(super) fn record_options(
                 .any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir"))
                 && changes_directory(&run.name)
             {
-                reader.works_in(value);
-                reader.displaced = Some(run.index);
+                reader.is_told_to_work_in(value, run);
             }
             let before = reader.effects();
             apply_role(role, value, run, reader)?;

@@ -354,9 +354,7 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
                 "-path" | "-wholename" if negated => except.push(entry(true)),
                 // Each of several tests must hold, so that one of them is enough.
                 "-name" | "-iname" if !negated && only.is_empty() => only.push(entry(false)),
-                "-path" | "-wholename" | "-ipath" | "-iwholename" if !negated && only.is_empty() => {
-                    only.push(entry(true));
-                }
+                test if PATH_TESTS.contains(&test) && !negated && only.is_empty() => only.push(entry(true)),
                 _ => {}
             }
         }

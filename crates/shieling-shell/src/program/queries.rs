@@ -158,6 +158,11 @@ pub(crate) enum Printed {
     NewFile,
 }
 
+impl Printed {
+    /// Whatever it is.
+    pub(crate) const ANYTHING: Self = Self::Text(Hidden::Anything);
+}
+
 /// What a command prints, where its table tells.
 pub(crate) fn prints(command: &Invocation) -> Printed {
     let tells = || {
@@ -180,11 +185,10 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
             program = sub;
             found = parse(sub, &operands);
         }
-        (found.strange.is_empty() && found.doubtful.is_empty())
-            .then_some(program.prints?)
-            .map(Printed::Text)
+        let understood = found.strange.is_empty() && found.doubtful.is_empty();
+        program.prints.filter(|_| understood).map(Printed::Text)
     };
-    tells().unwrap_or(Printed::Text(Hidden::Anything))
+    tells().unwrap_or(Printed::ANYTHING)
 }
 
 /// Whether a command, without the options that it is given here, would only read.
@@ -231,12 +235,12 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
         .flat_map(|given| &given.choice.brings)
         .any(|bring| matches!(bring, Bring::Stops { .. }))
     {
-        return Some(Printed::Text(Hidden::Anything));
+        return Some(Printed::ANYTHING);
     }
     let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
     let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
     if !plain {
-        return Some(Printed::Text(Hidden::Anything));
+        return Some(Printed::ANYTHING);
     }
     let class = match name {
         // With names of files behind the numbers, the names come along.
@@ -291,7 +295,7 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
         }
         "date" => {
             let [format] = found.plus.as_slice() else {
-                return Some(Printed::Text(Hidden::Anything));
+                return Some(Printed::ANYTHING);
             };
             // Any time but the present one can be before the year 0, or before 1970, with a minus.
             let is_now = !flag(&["-d", "--date", "-f", "--file", "-r", "--reference", "-s", "--set"]);

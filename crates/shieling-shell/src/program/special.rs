@@ -114,16 +114,8 @@ fn cargo_fmt(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> R
     Ok(true)
 }
 
-/// A compiler that only looks: more options, other than those, may come from `@FILE`, and `cpp` writes its second operand.
-fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bool {
-    let found = parse(program, &run.args);
-    let looks = |spelling: &String| matches!(spelling.as_str(), "-E" | "-fsyntax-only" | "-M" | "-MM");
-    let only_looks = found
-        .options
-        .iter()
-        .any(|given| given.choice.spellings.iter().any(looks));
-    let by = Some(run.index);
-    // The linker reads files that its options name, and quotes from them what it does not understand.
+/// The linker reads files that its options name, and quotes from them what it does not understand.
+fn linker_options(found: &super::parse::Arguments, run: &Run, reader: &mut Reader<'_>) {
     for given in &found.options {
         let of_linker = given
             .choice
@@ -149,12 +141,24 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
                     Action::Reads(path),
                     given.word.shown(),
                     given.word.span,
-                    by,
+                    Some(run.index),
                     Via::Option,
                 );
             }
         }
     }
+}
+
+/// A compiler that only looks: more options, other than those, may come from `@FILE`, and `cpp` writes its second operand.
+fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bool {
+    let found = parse(program, &run.args);
+    let looks = |spelling: &String| matches!(spelling.as_str(), "-E" | "-fsyntax-only" | "-M" | "-MM");
+    let only_looks = found
+        .options
+        .iter()
+        .any(|given| given.choice.spellings.iter().any(looks));
+    let by = Some(run.index);
+    linker_options(&found, run, reader);
     if !only_looks {
         return false;
     }
@@ -327,8 +331,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     let operands = std::mem::take(&mut found.operands);
     for given in found.options.iter().filter(|given| is(given.choice, &["-C"])) {
         if let Some(value) = &given.value {
-            reader.works_in(value);
-            reader.displaced = Some(run.index);
+            reader.is_told_to_work_in(value, run);
         }
     }
     if creates {

@@ -160,18 +160,16 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         .chain(&roles.rest)
         .chain(&roles.tail)
         .any(|role| *role != Role::Write);
-    let below = found.options.iter().filter_map(|given| match given.choice.value {
-        Value::Required(Role::Below) => Some((given.value.clone()?, false)),
-        _ => None,
-    });
-    let below: Vec<_> = below.map(Some).collect();
+    let values = |wanted: Role| {
+        found.options.iter().filter_map(move |given| match given.choice.value {
+            Value::Required(role) if role == wanted => given.value.clone(),
+            _ => None,
+        })
+    };
+    let below: Vec<_> = values(Role::Below).map(|word| Some((word, false))).collect();
     if !below.is_empty() {
         return below;
     }
-    let besides = found.options.iter().filter_map(|given| match given.choice.value {
-        Value::Required(Role::Besides) => Some((usize::MAX, given.value.clone()?, false)),
-        _ => None,
-    });
     let spread = found.operands.iter().any(|word| word.fields != Fields::One);
     let mut named: Vec<_> = found
         .operands
@@ -187,7 +185,7 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
                     )
         })
         .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
-        .chain(besides)
+        .chain(values(Role::Besides).map(|word| (usize::MAX, word, false)))
         .collect();
     // A pipe is no directory.
     let some = !named.is_empty();

@@ -289,7 +289,6 @@ impl Reader<'_> {
         atoms: &mut Vec<Atom>,
     ) -> Result<(), Unreadable> {
         let class = match printed {
-            Printed::Text(class) => class,
             // As `$PWD`, which a text can set to anything.
             Printed::WorkingDirectory if self.variables.values("PWD").is_none() => {
                 let here = Expansion {
@@ -299,7 +298,8 @@ impl Reader<'_> {
                 };
                 return self.parameter(&here, quoted, span, atoms);
             }
-            Printed::WorkingDirectory if self.stands_among_blanks() => Hidden::Path,
+            Printed::WorkingDirectory | Printed::Text(Hidden::Path) if self.stands_among_blanks() => Hidden::Path,
+            Printed::WorkingDirectory | Printed::Text(Hidden::Path) => Hidden::Name,
             Printed::NewFile if quoted || self.whole_words => {
                 let mut path = self.variable("TMPDIR");
                 path.extend([Atom::Text("/tmp.".to_owned()), Atom::Hidden(Hidden::Letters)]);
@@ -307,7 +307,8 @@ impl Reader<'_> {
                 atoms.push(Atom::OneOf(vec![Vec::new(), joined(path)]));
                 return Ok(());
             }
-            Printed::WorkingDirectory | Printed::NewFile => Hidden::Name,
+            Printed::NewFile => Hidden::Name,
+            Printed::Text(class) => class,
         };
         atoms.push(Atom::Hidden(class));
         Ok(())
@@ -330,7 +331,7 @@ impl Reader<'_> {
             _ => false,
         });
         if redirects || text.contains(">&") || text.contains("&>") || text.contains("|&") {
-            return Ok(Printed::Text(Hidden::Anything));
+            return Ok(Printed::ANYTHING);
         }
         Ok(self.printed(first))
     }

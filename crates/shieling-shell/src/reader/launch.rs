@@ -951,7 +951,13 @@ impl Reader<'_> {
         self.base(base);
     }
 
-    /// A directory in which a program works (`git -C`, `make -C`).
+    /// A directory in which the options of a command tell it to work (`git -C`, `make -C`).
+    pub(crate) fn is_told_to_work_in(&mut self, word: &Word, run: &Run) {
+        self.works_in(word);
+        self.displaced = Some(run.index);
+    }
+
+    /// A directory in which a program works.
     pub(crate) fn works_in(&mut self, word: &Word) {
         self.changes_directory(std::slice::from_ref(word));
     }
@@ -1009,19 +1015,14 @@ impl Reader<'_> {
                     .whole
                     .get(self.reading.commands[first].span.start..last.span.end)
                     .is_some_and(|text| !text.contains([';', '\n', '&']));
-                match printed {
-                    Printed::Text(Hidden::Path)
-                        if (all_print_alike || only_pipeline) && !self.stands_among_blanks() =>
-                    {
-                        Printed::Text(Hidden::Name)
-                    }
-                    Printed::Text(_) if all_print_alike || only_pipeline => printed,
+                let told = match printed {
+                    Printed::Text(_) => all_print_alike || only_pipeline,
                     // One alone: several of them print several.
-                    Printed::WorkingDirectory | Printed::NewFile if only_pipeline => printed,
-                    _ => Printed::Text(Hidden::Anything),
-                }
+                    Printed::WorkingDirectory | Printed::NewFile => only_pipeline,
+                };
+                if told { printed } else { Printed::ANYTHING }
             }
-            _ => Printed::Text(Hidden::Anything),
+            _ => Printed::ANYTHING,
         }
     }
 

@@ -48,18 +48,13 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
                 }
             }
             Action::Writes(_) => Finding::new(Ask, object, span, "it may write to a file that the text does not name"),
-            Action::Changes(what) if *what == effect.object => Finding::new(
-                Deny,
-                object,
-                span,
-                "the command sets or changes it, and nothing may change here",
-            ),
-            Action::Changes(what) => Finding::new(
-                Deny,
-                object,
-                span,
-                format!("it changes {what}, and nothing may change here"),
-            ),
+            Action::Changes(what) => {
+                let changes = match *what == object {
+                    true => "the command sets or changes it".to_owned(),
+                    false => format!("it changes {what}"),
+                };
+                Finding::new(Deny, object, span, format!("{changes}, and nothing may change here"))
+            }
             Action::Network(_) => Finding::new(
                 Deny,
                 object,

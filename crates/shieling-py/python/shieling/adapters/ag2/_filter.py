@@ -9,6 +9,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
+from .._quoting import unescaped
+
 __all__ = [
     "DEVICES",
     "READONLY_COMMANDS",
@@ -68,20 +70,7 @@ def split_command(command: str) -> list[str] | None:
 
 def contains_shell_operator(command: str) -> bool:
     """Tell whether a command holds shell syntax outside quotes: redirections, chains, line ends, substitutions."""
-    bare: list[str] = []
-    quote, position = "", 0
-    while position < len(command):
-        char = command[position]
-        if char == "\\" and quote != "'":
-            position += 1
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "'\"":
-            quote = char
-        elif not quote:
-            bare.append(char)
-        position += 1
-    text = "".join(bare)
+    text = "".join(char for _, char, quote in unescaped(command) if not quote)
     return "$(" in text or any(char in "<>|;&`\n\r" for char in text)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from ._filter import (
 if TYPE_CHECKING:
     from shieling import Reason, Verdict
 
-__all__ = ["Filtered", "Filters"]
+__all__ = ["Filtered", "Filters", "search_path"]
 
 _MOST_LINKS = 200_000
 _MOST_BASES = 32
@@ -224,6 +224,11 @@ class Filtered:
         self._filters.ignore = value
 
 
+def search_path(*variables: Mapping[str, str] | None) -> str:
+    """The ``PATH`` of this process, and behind it that of each of these."""
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), *((given or {}).get("PATH", "") for given in variables)])
+
+
 def refusal(first: str, reasons: Sequence[Reason]) -> str:
     """AG2's line, and below it why and what instead, where the reason is not plain from the line itself."""
     lines = [first]
@@ -309,7 +314,7 @@ def _bases(targets: Sequence[str], workdir: Path) -> list[Path] | None:
     bases = [workdir]
     for target in targets:
         for base in tuple(bases):
-            moved = _resolved(os.path.expanduser(target), base)
+            moved = _resolved(target, base)
             if moved is not None and moved not in bases:
                 bases.append(moved)
         if len(bases) > _MOST_BASES:

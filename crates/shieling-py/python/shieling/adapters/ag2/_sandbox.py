@@ -22,7 +22,7 @@ from ._framework import (
     WorkdirAware,
     context_tool,
 )
-from ._policy import Filtered, Filters
+from ._policy import Filtered, Filters, search_path
 from ._shell import shown, within
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ class ShellAdapter(Filtered):
         sandbox = self._factory.sandbox if isinstance(self._factory, SingletonFactory) else None
         if not isinstance(sandbox, LocalSandbox):
             return None
-        return os.pathsep.join([os.environ.get("PATH", os.defpath), sandbox._env_vars.get("PATH", ""), (self._env or {}).get("PATH", "")])
+        return search_path(sandbox._env_vars, self._env)
 
     async def run(self, command: str, *, context: Any = None) -> str:
         """Run a command, and return its output, or the reason why it did not run."""

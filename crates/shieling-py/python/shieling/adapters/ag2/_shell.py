@@ -21,7 +21,7 @@ from .._execution import (
 )
 from ._filter import READONLY_COMMANDS, check_ignore, matches
 from ._framework import ShellToolBase, function_tool
-from ._policy import Filtered, Filters
+from ._policy import Filtered, Filters, search_path
 
 if TYPE_CHECKING:
     from shieling import Approver, Outcome
@@ -149,8 +149,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         if not command.strip():
             return None if self._allowed is None else f"Command not allowed: {command!r}"
         here = self._workdir.resolve()
-        path = os.pathsep.join([os.environ.get("PATH", os.defpath), (self._env or {}).get("PATH", "")])
-        denied = self._filters.denial(self._executions()[0], command, here, path=path)
+        denied = self._filters.denial(self._executions()[0], command, here, path=search_path(self._env))
         if denied is None and self._ignore is not None:
             # A hidden file that a command only names. What is outside is judged by what the command reads and writes.
             named = check_ignore(command, here, list(self._ignore))

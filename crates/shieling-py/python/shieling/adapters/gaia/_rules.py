@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._quoting import unescaped
+
 Refusal = dict[str, Any]
 
 ALLOWED_COMMANDS = set(
@@ -202,23 +204,11 @@ def program(word: str) -> str:
 def has_operator(command: str) -> bool:
     """Tell whether there is a chain, a redirection, a substitution or a line end outside quotes."""
     bare: list[str] = []
-    quote, position = "", 0
-    while position < len(command):
-        char = command[position]
-        following = command[position + 1 : position + 2]
-        if char == "\\" and quote != "'":
-            position += 2
-            continue
-        if char == quote:
-            quote = ""
-        elif quote:
-            if quote == '"' and (char == "`" or (char == "$" and following == "(")):
-                return True
-        elif char in "'\"":
-            quote = char
-        else:
+    for position, char, quote in unescaped(command):
+        if quote == '"' and (char == "`" or command.startswith("$(", position)):
+            return True
+        if not quote:
             bare.append(char)
-        position += 1
     text = "".join(bare).strip()
     return any(char in text for char in "&<>;`\n\r") or "$(" in text or "||" in text
 
@@ -231,19 +221,11 @@ def operator_refusal() -> Refusal:
 def split_pipes(command: str) -> list[str]:
     """The commands of a pipeline, cut at each bar outside quotes."""
     found: list[str] = []
-    quote, position, start = "", 0, 0
-    while position < len(command):
-        char = command[position]
-        if char == "\\" and quote != "'":
-            position += 1
-        elif char == quote:
-            quote = ""
-        elif not quote and char in "'\"":
-            quote = char
-        elif not quote and char == "|":
+    start = 0
+    for position, char, quote in unescaped(command):
+        if char == "|" and not quote:
             found.append(command[start:position])
             start = position + 1
-        position += 1
     return [*found, command[start:]]
 
 
