@@ -18,9 +18,10 @@ pub(super) fn supervisor_killed(field: &Field<'_>) -> Checked {
         &place,
         &format!("setsid -f sleep {mark}; trap '' TERM; sleep {mark}; true"),
     )?;
-    let main = mark.wait_for(2)?;
+    // Both have to sleep: `setsid` has the mark too, ends at once, and then has no parent to be found by.
+    let main = mark.wait_for_sleepers(2)?;
     other.wait_for(1)?;
-    // The shell whose child one of them is, or which has become it.
+    // The shell whose child one of them is.
     let shell = main
         .iter()
         .filter_map(|&pid| outside::parent(pid))
