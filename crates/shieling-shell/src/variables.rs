@@ -25,6 +25,8 @@ pub(crate) struct Variables {
     pub(crate) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
     pub(crate) dotglob: bool,
+    /// Whether `!(…)` and its kind may be patterns where a command begins.
+    pub(crate) extglob: bool,
     /// The variables that may have been declared so that whatever is assigned to them is arithmetic.
     pub(crate) integers: BTreeSet<String>,
     /// Whether any variable can have any value.
@@ -53,6 +55,7 @@ impl Variables {
         match name {
             "IFS" => self.splits_otherwise = true,
             "GLOBIGNORE" => self.dotglob = true,
+            "BASHOPTS" => (self.dotglob, self.extglob) = (true, true),
             _ => {}
         }
         let values = self.values.entry(name.to_owned()).or_default();
@@ -86,6 +89,7 @@ impl Variables {
             && (self.any_associative || !found.any_associative)
             && (self.splits_otherwise || !found.splits_otherwise)
             && (self.dotglob || !found.dotglob)
+            && (self.extglob || !found.extglob)
             && found.integers.is_subset(&self.integers)
             && (self.any_value || !found.any_value)
     }

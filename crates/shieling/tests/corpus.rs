@@ -420,12 +420,21 @@ fn what_is_read_is_what_bash_reads() {
                 continue;
             }
             read += 1;
-            let bash = std::process::Command::new("bash")
-                .args(["--noprofile", "--norc", "-n", "-c", "--", text])
-                .output()
-                .expect("bash is there");
-            if !bash.status.success() {
-                refused.push(format!("{text:?}: {}", String::from_utf8_lossy(&bash.stderr)));
+            let bash = |options: &[&str]| {
+                std::process::Command::new("bash")
+                    .args(["--noprofile", "--norc"])
+                    .args(options)
+                    .args(["-n", "-c", "--", text])
+                    .output()
+                    .expect("bash is there")
+            };
+            let mut bash_read = bash(&[]);
+            if !bash_read.status.success() {
+                // What an earlier line of the text, or an earlier command of the session, may have switched on.
+                bash_read = bash(&["-O", "extglob"]);
+            }
+            if !bash_read.status.success() {
+                refused.push(format!("{text:?}: {}", String::from_utf8_lossy(&bash_read.stderr)));
             }
         }
     }

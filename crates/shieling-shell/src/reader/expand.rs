@@ -104,6 +104,7 @@ impl Reader<'_> {
         let outer = std::mem::replace(&mut self.split_names, false);
         // Where a bracket is open whose end another piece may bring.
         let (mut open, mut closed) = (None, false);
+        let mut parenthesised = false;
         for piece in pieces {
             let before = atoms.len();
             self.piece(piece, place, false, &mut atoms)?;
@@ -112,6 +113,7 @@ impl Reader<'_> {
                 open = open.or_else(|| holds(&atoms[before..], '[').then_some(before));
             }
             let added = &atoms[before..];
+            parenthesised |= matches!(piece.kind, PieceKind::Parameter(_)) && holds(added, '(');
             fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
                 Fields::Any => Fields::Any,
                 Fields::Glob if fields == Fields::One => Fields::Glob,
@@ -128,8 +130,9 @@ impl Reader<'_> {
             atoms.push(Atom::Hidden(Hidden::Anything));
             fields = Fields::Any;
         }
-        if std::mem::replace(&mut self.split_names, outer) {
-            // Any part of a name between two blanks is a word.
+        if std::mem::replace(&mut self.split_names, outer) || parenthesised {
+            // Any part of a name between two blanks is a word. What stands before a parenthesis can make a pattern of
+            // it, as in `@(…)`.
             return Ok(vec![Word::unknown(Fields::Any, text, span)]);
         }
         Ok(vec![Word {
@@ -156,6 +159,10 @@ impl Reader<'_> {
         let values = self.lookup(name)?;
         if self.variables.splits_otherwise {
             return None;
+        }
+        let extended = |value: &Vec<Atom>| known(value).is_some_and(|text| holds_extended_pattern(&text));
+        if values.iter().any(extended) {
+            return Some(vec![Word::unknown(Fields::Any, format!("${name}"), span)]);
         }
         let [value] = values.as_slice() else {
             // Any of the words of any of its values, as many as there are.
@@ -275,6 +282,22 @@ impl Reader<'_> {
             PieceKind::Arithmetic(text) => {
                 self.arithmetic(text, Place::Within(span))?;
                 atoms.push(Atom::Hidden(Hidden::Number));
+            }
+            PieceKind::Extended { text, dot } => {
+                let inside = pieces(text).map_err(|_| unparsable(span))?;
+                let place = place.inner(piece.start + 2);
+                let mut alternatives = Vec::new();
+                for piece in &inside {
+                    self.piece(piece, place, false, &mut alternatives)?;
+                }
+                self.reading.dotglob |= dot;
+                atoms.push(
+                    if holds(&alternatives, '/') || alternatives.iter().any(|atom| matches!(atom, Atom::Hidden(_))) {
+                        Atom::Hidden(Hidden::Anything)
+                    } else {
+                        Atom::Star
+                    },
+                );
             }
         }
         Ok(())
@@ -582,6 +605,8 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
             .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Number)))
     };
     match piece {
+        PieceKind::Extended { .. } if unsure(added) && !added.contains(&Atom::Star) => Fields::Any,
+        PieceKind::Extended { .. } => Fields::Glob,
         PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
         PieceKind::Text(_)
         | PieceKind::SingleQuoted(_)
@@ -625,6 +650,13 @@ fn holds(atoms: &[Atom], character: char) -> bool {
         Atom::OneOf(values) => values.iter().any(|value| holds(value, character)),
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::Here => false,
     })
+}
+
+/// Whether `@(…)` or one of its kind begins in a text.
+fn holds_extended_pattern(text: &str) -> bool {
+    text.as_bytes()
+        .windows(2)
+        .any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
 }
 
 /// Whether a value is, or may be, the names of files that wildcards matched.

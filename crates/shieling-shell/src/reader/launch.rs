@@ -588,6 +588,7 @@ impl Reader<'_> {
                 self.reading.dotglob = true;
                 self.found.dotglob = true;
             }
+            Some("extglob") => self.found.extglob = true,
             Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
             | None => {
                 self.doubt(

@@ -119,6 +119,12 @@ impl Reader<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
+        if let Some(range) = pipeline.pattern
+            && (self.variables.extglob || self.found.extglob)
+        {
+            let because = "under `extglob`, `!(` begins a pattern, and the names that it matches are run; write `! (`";
+            self.doubt(Doubt::Launch, "!(", because, source.span(range), None);
+        }
         if let [only] = pipeline.seq.as_slice() {
             return self.command(only, source);
         }
@@ -393,9 +399,12 @@ impl Reader<'_> {
     fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
         let span = source.span(word.range);
         let place = source.place.inner(word.range.start);
+        let dotglob = self.reading.dotglob;
         if self.tree_word(word, place, span).is_err() {
             self.body(&word.value, Place::Within(span), span)?;
         }
+        // A pattern in here matches no names of files.
+        self.reading.dotglob = dotglob || self.found.dotglob;
         Ok(())
     }
 
@@ -540,8 +549,8 @@ impl Reader<'_> {
 
     /// Records that a variable is given a value, and follows what that makes run.
     pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>, span: Span) -> Result<(), Unreadable> {
-        if name == "GLOBIGNORE" {
-            // Setting it makes wildcards match leading dots.
+        if matches!(name, "GLOBIGNORE" | "BASHOPTS") {
+            // Setting it makes, or can make, wildcards match leading dots.
             self.reading.dotglob = true;
         }
         self.looked_up |= !self.found.integers.is_empty();

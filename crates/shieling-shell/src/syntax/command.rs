@@ -83,10 +83,18 @@ impl Parser<'_> {
 
     fn pipeline(&mut self) -> Result<Pipeline> {
         let mut marked = false;
+        let mut pattern = None;
         loop {
             self.blanks();
+            let start = self.at;
             if self.reserved("!") {
                 marked = true;
+                if self.peek() == Some(b'(') {
+                    pattern = Some(Range {
+                        start,
+                        end: self.at + 1,
+                    });
+                }
             } else if self.reserved("time") {
                 marked = true;
                 self.blanks();
@@ -103,6 +111,7 @@ impl Parser<'_> {
             return Ok(Pipeline {
                 seq: Vec::new(),
                 marked,
+                pattern,
             });
         }
         let mut seq = vec![self.command()?];
@@ -110,7 +119,7 @@ impl Parser<'_> {
             self.blanks();
             let stands = self.at;
             if self.starts("||") || !self.take("|") {
-                return Ok(Pipeline { seq, marked });
+                return Ok(Pipeline { seq, marked, pattern });
             }
             if self.take("&") {
                 self.only_bash(stands, "|&");

@@ -205,6 +205,7 @@ impl<'a> Parser<'a> {
     pub(super) fn word_end(&mut self) -> Result<()> {
         while let Some(byte) = self.peek() {
             match byte {
+                _ if self.starts_extended_pattern() => self.extended_pattern()?,
                 byte if is_plain(byte) => self.at += 1,
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' => return Ok(()),
                 // A process substitution may also stand inside a word; that is rare enough to ask.
@@ -212,6 +213,29 @@ impl<'a> Parser<'a> {
                 b'<' | b'>' => return Ok(()),
                 _ => self.part(false)?,
             }
+        }
+        Ok(())
+    }
+
+    /// Whether `@(…)` or one of its kind stands here. Without `extglob`, bash takes none of them but as the name of a
+    /// function, with nothing in the parentheses.
+    pub(super) fn starts_extended_pattern(&self) -> bool {
+        matches!(self.peek(), Some(b'?' | b'*' | b'+' | b'@' | b'!'))
+            && self.ahead(1) == Some(b'(')
+            && !self.text[self.at + 2..]
+                .trim_start_matches([' ', '\t'])
+                .starts_with(')')
+    }
+
+    /// The rest of `@(…)`.
+    pub(super) fn extended_pattern(&mut self) -> Result<()> {
+        let start = self.at;
+        self.only_bash(start, "@(…)");
+        self.at += 2;
+        self.bracketed(b'(', b')')?;
+        // A process substitution runs in there too; that is rare enough to ask.
+        if self.text[start..self.at].contains("<(") || self.text[start..self.at].contains(">(") {
+            return self.error();
         }
         Ok(())
     }

@@ -86,6 +86,14 @@ impl Parser<'_> {
                 Some(kind) => kind,
                 None => return push_text(all, "$", start, self.at),
             },
+            Some(_) if !quoted && self.starts_extended_pattern() => {
+                self.extended_pattern()?;
+                let text = self.text[start + 2..self.at - 1].to_owned();
+                // What is quoted or expanded may be a dot.
+                let begins = |text: &str| text.starts_with(['.', '\\', '\'', '"', '$', '`']);
+                let dot = begins(&self.text[self.at..]) || text.split(['|', '(']).any(begins);
+                PieceKind::Extended { text, dot }
+            }
             Some(_) => {
                 let special: &[u8] = if quoted { b"\\\"`$" } else { b"\\'\"`$" };
                 let rest = &self.text.as_bytes()[self.at..];
@@ -93,7 +101,11 @@ impl Parser<'_> {
                     .iter()
                     .position(|byte| special.contains(byte) && !(quoted && document && *byte == b'"'))
                     .unwrap_or(rest.len());
-                self.at += length.max(1);
+                let end = self.at + length.max(1);
+                self.at += 1;
+                while self.at < end && (quoted || !self.starts_extended_pattern()) {
+                    self.at += 1;
+                }
                 return push_text(all, &self.text[start..self.at], start, self.at);
             }
             None => return Ok(()),

@@ -62,6 +62,8 @@ pub(crate) struct Pipeline {
     pub(crate) seq: Vec<Command>,
     /// Whether `!` or `time` stands before it.
     pub(crate) marked: bool,
+    /// Where it begins with `!(`, which under `extglob` is a pattern and no subshell.
+    pub(crate) pattern: Option<Range>,
 }
 
 #[derive(Debug, Clone)]
@@ -245,6 +247,12 @@ pub(crate) enum PieceKind {
     Escaped(char),
     /// What stands inside `$((…))` or `$[…]`.
     Arithmetic(String),
+    /// What stands inside `@(…)`, `!(…)` and their kind, which match names of files under `extglob`.
+    Extended {
+        text: String,
+        /// Whether it may match a leading dot: one of its alternatives, or what stands behind it, may begin with one.
+        dot: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
