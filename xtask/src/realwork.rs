@@ -36,11 +36,16 @@ enum Found {
     Wrong(String),
 }
 
-/// Runs all projects, or those named. `--table` writes the rows into PLATFORM.md instead, and `--inside` is how it
-/// starts itself in a namespace.
+/// Runs all projects, or those named. `--fetch` fetches the sources alone, `--table` writes the rows into PLATFORM.md
+/// instead, and `--inside` is how it starts itself in a namespace.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let steps = Steps::read()?;
+    let base = root().canonicalize()?.join("target/realwork");
     match arguments {
+        [flag] if flag == "--fetch" => {
+            places::fetch(&steps, &[], &places::sources(&base)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         [flag] if flag == "--table" => return table::write(&steps),
         [flag, names @ ..] if flag == "--inside" => {
             let base = Path::new(places::SHORT);
@@ -55,7 +60,6 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         bail!("no project is called `{unknown}`");
     }
     table::check(&steps)?;
-    let base = root().canonicalize()?.join("target/realwork");
     let built = cargo()
         .args(["build", "--quiet", "--package", "shieling-cli"])
         .status()?;
