@@ -96,7 +96,7 @@ impl Reader<'_> {
     /// matches digits alone.
     fn matched_digits(&mut self, name: &str, subscript: &str) -> bool {
         name == MATCHED
-            && matches!(subscript.as_bytes(), [b'1'..=b'9'])
+            && is_group(subscript)
             && self.lookup(name).is_some_and(|values| {
                 values
                     .iter()
@@ -197,7 +197,7 @@ impl Reader<'_> {
 }
 
 /// Where bash keeps what a regular expression matched.
-const MATCHED: &str = "BASH_REMATCH";
+pub(super) const MATCHED: &str = "BASH_REMATCH";
 
 /// Whether what follows a name assigns to it.
 fn assigns(rest: &str) -> bool {
@@ -215,4 +215,9 @@ fn assigns(rest: &str) -> bool {
         operator,
         "=" | "*=" | "/=" | "%=" | "+=" | "-=" | "<<=" | ">>=" | "&=" | "^=" | "|="
     ) || (operator.starts_with('=') && !operator.starts_with("=="))
+}
+
+/// Whether a subscript of it names a group, and not the whole match.
+pub(super) fn is_group(subscript: &str) -> bool {
+    matches!(subscript.as_bytes(), [b'1'..=b'9'])
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::Reader;
+use super::arithmetic::{MATCHED, is_group};
 use super::source::{Place, Source};
 use crate::program::Printed;
 use crate::reading::{Action, Doubt, Via};
@@ -102,9 +103,10 @@ impl Reader<'_> {
         let mut atoms = Vec::new();
         let mut fields = Fields::One;
         let outer = std::mem::replace(&mut self.split_names, false);
+        // Whether a value makes `@(…)` with what stands before it.
+        let mut extended = false;
         // Where a bracket is open whose end another piece may bring.
         let (mut open, mut closed) = (None, false);
-        let mut parenthesised = false;
         for piece in pieces {
             let before = atoms.len();
             self.piece(piece, place, false, &mut atoms)?;
@@ -113,7 +115,8 @@ impl Reader<'_> {
                 open = open.or_else(|| holds(&atoms[before..], '[').then_some(before));
             }
             let added = &atoms[before..];
-            parenthesised |= matches!(piece.kind, PieceKind::Parameter(_)) && holds(added, '(');
+            extended |=
+                matches!(piece.kind, PieceKind::Parameter(_)) && holds(added, '(') && may_hold_extended_pattern(&atoms);
             fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
                 Fields::Any => Fields::Any,
                 Fields::Glob if fields == Fields::One => Fields::Glob,
@@ -130,9 +133,8 @@ impl Reader<'_> {
             atoms.push(Atom::Hidden(Hidden::Anything));
             fields = Fields::Any;
         }
-        if std::mem::replace(&mut self.split_names, outer) || parenthesised {
-            // Any part of a name between two blanks is a word. What stands before a parenthesis can make a pattern of
-            // it, as in `@(…)`.
+        if std::mem::replace(&mut self.split_names, outer) || extended {
+            // Any part of a name between two blanks is a word.
             return Ok(vec![Word::unknown(Fields::Any, text, span)]);
         }
         Ok(vec![Word {
@@ -530,6 +532,16 @@ impl Reader<'_> {
                 self.variable(name)
             }
         };
+        let value = match parameter {
+            // What is known of a match is known of its groups, and not of the whole.
+            Parameter::Named(name) | Parameter::All { name, .. } if name == MATCHED && !value.is_empty() => {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
+            Parameter::Element { name, subscript } if name == MATCHED && !is_group(subscript) => {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
+            _ => value,
+        };
         if !indirect {
             return Ok(value);
         }
@@ -657,6 +669,30 @@ fn holds_extended_pattern(text: &str) -> bool {
     text.as_bytes()
         .windows(2)
         .any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
+}
+
+/// Whether these pieces make one of these together, or that cannot be told.
+fn may_hold_extended_pattern(atoms: &[Atom]) -> bool {
+    // What stands before the present piece, where that is known.
+    let mut before = Some(vec![String::new()]);
+    atoms.iter().any(|atom| {
+        let now: Option<Vec<String>> = match atom {
+            Atom::Text(text) => Some(vec![text.clone()]),
+            Atom::OneOf(values) => values.iter().map(|value| known(value).map(String::from)).collect(),
+            Atom::One => Some(vec!["?".to_owned()]),
+            Atom::Star => Some(vec!["*".to_owned()]),
+            Atom::Found | Atom::Hidden(_) | Atom::Here => None,
+        };
+        let opens = now.iter().flatten().any(|text| text.starts_with('('));
+        let follows = before
+            .as_ref()
+            .is_none_or(|texts| texts.iter().any(|text| text.ends_with(['?', '*', '+', '@', '!'])));
+        let found = opens && follows || now.iter().flatten().any(|text| holds_extended_pattern(text));
+        if now.as_ref().is_none_or(|texts| !texts.iter().all(String::is_empty)) {
+            before = now;
+        }
+        found
+    })
 }
 
 /// Whether a value is, or may be, the names of files that wildcards matched.

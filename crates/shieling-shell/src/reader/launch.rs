@@ -331,7 +331,13 @@ impl Reader<'_> {
             "trap" => {
                 match args.iter().find(|word| word.known().as_deref() != Some("--")) {
                     Some(text) if matches!(text.known().as_deref(), Some("-" | "" | "-p" | "-l" | "-lp" | "-P")) => {}
-                    Some(text) => self.own_text(&text.clone(), Some(run.index))?,
+                    Some(text) => {
+                        // A later command of the session may switch on what makes a pattern of it.
+                        if text.known().is_some_and(|text| text.contains("!(")) {
+                            self.doubt_pattern(text.span);
+                        }
+                        self.own_text(&text.clone(), Some(run.index))?;
+                    }
                     None => {}
                 }
                 Ok(true)

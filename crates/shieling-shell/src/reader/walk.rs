@@ -117,13 +117,20 @@ impl Reader<'_> {
         .then(|| directory.value.clone())
     }
 
+    /// Asks about `!(` where a command begins.
+    pub(super) fn doubt_pattern(&mut self, span: Span) {
+        let because = "under `extglob`, `!(` begins a pattern, and the names that it matches are run; write `! (`";
+        self.doubt(Doubt::Launch, "!(", because, span, None);
+    }
+
     fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
-        if let Some(range) = pipeline.pattern
-            && (self.variables.extglob || self.found.extglob)
-        {
-            let because = "under `extglob`, `!(` begins a pattern, and the names that it matches are run; write `! (`";
-            self.doubt(Doubt::Launch, "!(", because, source.span(range), None);
+        if let Some(range) = pipeline.pattern {
+            // It may be switched on further down, and this run again.
+            self.looked_up = true;
+            if self.variables.extglob || self.found.extglob {
+                self.doubt_pattern(source.span(range));
+            }
         }
         if let [only] = pipeline.seq.as_slice() {
             return self.command(only, source);
@@ -399,12 +406,9 @@ impl Reader<'_> {
     fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
         let span = source.span(word.range);
         let place = source.place.inner(word.range.start);
-        let dotglob = self.reading.dotglob;
         if self.tree_word(word, place, span).is_err() {
             self.body(&word.value, Place::Within(span), span)?;
         }
-        // A pattern in here matches no names of files.
-        self.reading.dotglob = dotglob || self.found.dotglob;
         Ok(())
     }
 

@@ -376,6 +376,10 @@ impl Parser<'_> {
     fn function(&mut self) -> Result<Command> {
         self.blanks();
         let name = self.word()?.value;
+        if name.contains('(') {
+            // Without `extglob`, the parenthesis of `f@(…)` begins the body.
+            return self.error();
+        }
         self.blanks();
         if self.take("(") {
             self.blanks();

@@ -65,7 +65,7 @@ impl Parser<'_> {
 
     /// A binary operator, if one stands here.
     fn operator(&mut self) -> Option<String> {
-        if matches!(self.peek(), Some(b'<' | b'>')) && self.ahead(1) != Some(b'(') {
+        if matches!(self.peek(), Some(b'<' | b'>')) && !self.starts_process_substitution() {
             let operator = self.text[self.at..=self.at].to_owned();
             self.at += 1;
             return Some(operator);
@@ -92,11 +92,11 @@ impl Parser<'_> {
             match byte {
                 b'(' if pattern => {
                     self.at += 1;
-                    self.bracketed(b'(', b')')?;
+                    self.pattern_parentheses()?;
                 }
                 b'|' if pattern && self.at > start && self.ahead(1) != Some(b'|') => self.at += 1,
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' => break,
-                b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.error(),
+                b'<' | b'>' if self.starts_process_substitution() => return self.error(),
                 b'<' | b'>' if !pattern => break,
                 _ => self.part(false)?,
             }

@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
                 byte if is_plain(byte) => self.at += 1,
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' => return Ok(()),
                 // A process substitution may also stand inside a word; that is rare enough to ask.
-                b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.error(),
+                b'<' | b'>' if self.starts_process_substitution() => return self.error(),
                 b'<' | b'>' => return Ok(()),
                 _ => self.part(false)?,
             }
@@ -217,27 +217,43 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether `@(…)` or one of its kind stands here. Without `extglob`, bash takes none of them but as the name of a
-    /// function, with nothing in the parentheses.
+    /// Whether `@(…)` or one of its kind stands here. Without `extglob`, bash takes it as that in `[[ … ]]` alone;
+    /// elsewhere it is an error, or the head of a function.
     pub(super) fn starts_extended_pattern(&self) -> bool {
-        matches!(self.peek(), Some(b'?' | b'*' | b'+' | b'@' | b'!'))
-            && self.ahead(1) == Some(b'(')
-            && !self.text[self.at + 2..]
-                .trim_start_matches([' ', '\t'])
-                .starts_with(')')
+        matches!(self.peek(), Some(b'?' | b'*' | b'+' | b'@' | b'!')) && self.ahead(1) == Some(b'(')
     }
 
     /// The rest of `@(…)`.
     pub(super) fn extended_pattern(&mut self) -> Result<()> {
-        let start = self.at;
-        self.only_bash(start, "@(…)");
+        self.only_bash(self.at, "@(…)");
         self.at += 2;
-        self.bracketed(b'(', b')')?;
-        // A process substitution runs in there too; that is rare enough to ask.
-        if self.text[start..self.at].contains("<(") || self.text[start..self.at].contains(">(") {
-            return self.error();
-        }
-        Ok(())
+        self.pattern_parentheses()
+    }
+
+    /// The rest of a parenthesised part of a pattern or a regular expression, in which parentheses nest.
+    pub(super) fn pattern_parentheses(&mut self) -> Result<()> {
+        self.deeper(|parser| {
+            let mut depth = 1_usize;
+            while depth > 0 {
+                match parser.peek() {
+                    // It runs here too; that is rare enough to ask.
+                    Some(b'<' | b'>') if parser.starts_process_substitution() => return parser.error(),
+                    Some(b'(') => depth += 1,
+                    Some(b')') => depth -= 1,
+                    _ => {
+                        parser.part(false)?;
+                        continue;
+                    }
+                }
+                parser.at += 1;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether `<(` or `>(` stands here, as bash sees it: it takes a continued line for nothing, also between the two.
+    pub(super) fn starts_process_substitution(&self) -> bool {
+        matches!(self.peek(), Some(b'<' | b'>')) && self.text[self.at + 1..].trim_start_matches("\\\n").starts_with('(')
     }
 
     /// One character of a word, or one quoted or expanded part.
@@ -350,6 +366,8 @@ impl<'a> Parser<'a> {
 
     fn dollar_anew(&mut self, in_quotes: bool) -> Result<()> {
         match self.ahead(1) {
+            // bash takes a continued line for nothing, also between the dollar and what belongs to it; rare enough to ask.
+            Some(b'\\') if self.ahead(2) == Some(b'\n') => self.error(),
             Some(b'(') => {
                 if self.ahead(2) == Some(b'(') && self.arithmetic_ahead(3)? {
                     return Ok(());
@@ -422,7 +440,7 @@ impl<'a> Parser<'a> {
                         return Ok(());
                     }
                     // A process substitution runs here too; that is rare enough to ask.
-                    Some(b'<' | b'>') if parser.ahead(1) == Some(b'(') => return parser.error(),
+                    Some(b'<' | b'>') if parser.starts_process_substitution() => return parser.error(),
                     Some(b'"') if in_quotes => {
                         parser.at += 1;
                         parser.double_quoted()?;

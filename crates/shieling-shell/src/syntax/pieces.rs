@@ -123,6 +123,11 @@ impl Parser<'_> {
         let start = self.at;
         let inner = |parser: &Self, from: usize, to: usize| parser.text[start + from..parser.at - to].to_owned();
         Ok(Some(match self.ahead(1) {
+            // An error, as everywhere.
+            Some(b'\\') if self.ahead(2) == Some(b'\n') => {
+                self.dollar(quoted)?;
+                return Ok(None);
+            }
             Some(b'(') => {
                 self.dollar(quoted)?;
                 // Which of the two it was shows in how it ends.
