@@ -49,7 +49,9 @@ impl Reader<'_> {
         if !text.contains('{') || !text.contains('}') {
             return self.tree_word(word, place, span);
         }
-        match braces(text, MAX_BRACES) {
+        // bash takes a continued line for nothing before it looks for braces.
+        let spelled = (!text.contains("\\\n")).then(|| braces(text, MAX_BRACES)).flatten();
+        match spelled {
             Some(texts) if texts.len() == 1 && texts[0] == text => self.tree_word(word, place, span),
             Some(texts) => {
                 let harmless = |byte: u8| plain(byte) || matches!(byte, b'{' | b'}' | b',');

@@ -270,6 +270,9 @@ impl Parser<'_> {
                     CompoundCommand::Arithmetic(expression)
                 } else {
                     self.at += 1;
+                    if self.is_continued_to('(') {
+                        return self.error();
+                    }
                     let list = self.full_list()?;
                     self.blanks();
                     if !self.take(")") {

@@ -10,6 +10,8 @@ struct Pending {
     number: usize,
     delimiter: String,
     strip_tabs: bool,
+    /// Whether its body expands, and its lines can be continued.
+    expands: bool,
 }
 
 /// What has been read of a text.
@@ -130,7 +132,7 @@ impl<'a> Parser<'a> {
             if rest.is_empty() {
                 break;
             }
-            let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
+            let end = line_end(rest, pending.expands);
             let line = &rest[..end];
             let shown = if pending.strip_tabs {
                 line.trim_start_matches('\t')
@@ -138,7 +140,11 @@ impl<'a> Parser<'a> {
                 line
             };
             self.at += end;
-            if shown.strip_suffix('\n').unwrap_or(shown) == pending.delimiter {
+            let whole = match pending.expands {
+                true => shown.replace("\\\n", ""),
+                false => shown.to_owned(),
+            };
+            if whole.strip_suffix('\n').unwrap_or(&whole) == pending.delimiter {
                 break;
             }
             body.push_str(shown);
@@ -167,7 +173,7 @@ impl<'a> Parser<'a> {
         self.blanks();
         let word = self.word()?;
         let quoted = word.value.contains(['\'', '"', '\\']);
-        if word.value.contains(['$', '`']) {
+        if word.value.contains(['$', '`']) || word.value.contains("\\\n") {
             // Not expanded, but read in ways of its own.
             return self.error();
         }
@@ -182,6 +188,7 @@ impl<'a> Parser<'a> {
             number,
             delimiter,
             strip_tabs,
+            expands: !quoted,
         });
         Ok((number, !quoted))
     }
@@ -373,6 +380,9 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 self.at += 2;
+                if self.is_continued_to('(') {
+                    return self.error();
+                }
                 self.substitution().map(drop)
             }
             Some(b'{') => {
@@ -401,12 +411,22 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Whether this character comes next, behind a continued line. bash takes that for nothing and sees one token where
+    /// there seem to be two; rare enough to ask.
+    pub(super) fn is_continued_to(&self, next: char) -> bool {
+        self.starts("\\\n") && self.text[self.at..].trim_start_matches("\\\n").starts_with(next)
+    }
+
     /// `$((…))` or `((…))`: true, with all of it taken, if the brackets close together; otherwise
     /// nothing is taken, since two commands in parentheses stand there.
     pub(super) fn arithmetic_ahead(&mut self, opening: usize) -> Result<bool> {
         let start = self.at;
         self.at += opening;
-        let closed = self.bracketed(b'(', b')').is_ok() && self.take(")");
+        let inner = self.bracketed(b'(', b')').is_ok();
+        if inner && self.is_continued_to(')') {
+            return self.error();
+        }
+        let closed = inner && self.take(")");
         if !closed {
             self.at = start;
         }
@@ -525,6 +545,21 @@ fn is_plain(byte: u8) -> bool {
             byte,
             b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+'
         )
+}
+
+/// Where the first line of a text ends, behind its line end; with `continued`, a backslash at its end takes the next
+/// line in.
+fn line_end(text: &str, continued: bool) -> usize {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        let before = line.strip_suffix('\n').unwrap_or(line);
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        if !continued || backslashes % 2 == 0 {
+            break;
+        }
+    }
+    end
 }
 
 /// Whether the operation of `${…}` inside double quotes takes single quotes as plain text.

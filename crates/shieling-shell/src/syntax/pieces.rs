@@ -220,7 +220,7 @@ fn tilde(text: &str) -> Option<(Tilde, usize)> {
     let rest = text.strip_prefix('~')?;
     let length = rest.find('/').unwrap_or(rest.len());
     let name = &rest[..length];
-    let kind = match name {
+    let kind = match name.replace("\\\n", "").as_str() {
         "" => Tilde::Home,
         "+" => Tilde::Here,
         "-" => Tilde::Before,
