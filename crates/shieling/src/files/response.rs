@@ -94,8 +94,8 @@ pub enum FileContent {
         total_lines: Option<u64>,
         /// The offset of the next line, if there are more.
         next_offset: Option<u64>,
-        /// The file's encoding: `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, or the name of another encoding that was
-        /// detected.
+        /// The file's encoding: `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, or the name of another encoding, which is then
+        /// a guess; with `-lossy` behind it if bytes of the text are invalid in it.
         encoding: String,
         /// The number of bytes that were cut from the end of the last line.
         cut_bytes: u64,
