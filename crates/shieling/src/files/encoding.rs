@@ -84,15 +84,18 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     text.chars().all(|c| plain(c) && c != '\u{fffd}').then_some(of)
 }
 
-/// Returns whether a text has too few bytes outside of ASCII to tell encodings apart, and nothing that speaks against
-/// windows-1252: each of them stands alone, as accents and signs such as `£` do, and is a character in it. A detector
-/// takes `10 µm` for Chinese.
+/// Returns whether a text has too few bytes outside of ASCII, or too few kinds of them, to tell encodings apart, and
+/// nothing that speaks against windows-1252: each of them stands alone, as accents and signs such as `£` do, and is a
+/// character in it. A detector takes `10 µm` for Chinese, and `naïve` for Baltic text.
 fn is_sparse(sample: &[u8]) -> bool {
     const FEW: usize = 8;
+    const KINDS: usize = 4;
     let is_undefined = |byte: &u8| matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d);
-    sample.iter().filter(|byte| !byte.is_ascii()).take(FEW).count() < FEW
-        && !sample.iter().any(is_undefined)
-        && !sample.windows(2).any(|pair| !pair[0].is_ascii() && !pair[1].is_ascii())
+    if sample.iter().any(is_undefined) || sample.windows(2).any(|pair| !pair[0].is_ascii() && !pair[1].is_ascii()) {
+        return false;
+    }
+    let strange = || sample.iter().filter(|byte| !byte.is_ascii());
+    strange().take(FEW).count() < FEW || strange().collect::<HashSet<_>>().len() < KINDS
 }
 
 /// Returns whether a text has enough different characters outside of ASCII for the guess of its encoding to be

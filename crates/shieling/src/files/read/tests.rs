@@ -389,6 +389,8 @@ fn a_few_accents_are_latin_and_said_to_be_a_guess() {
         "Smørrebrød\n",
         "it’s\n",
         "Straße, Müller, naïve, café\nand so on\n",
+        &"naïve\n".repeat(20),
+        &"£ 5, 10 µm\n".repeat(20),
     ] {
         let (content, _, _) = encoding_rs::WINDOWS_1252.encode(expected);
         let read = whole(&world(&content));
