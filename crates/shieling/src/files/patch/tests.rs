@@ -262,6 +262,17 @@ fn a_patch_adds_no_character_whose_bytes_would_follow_from_a_guess() {
 }
 
 #[test]
+fn lines_that_are_there_are_not_said_to_differ() {
+    let world = FakeWorkspace::with(&[("f", b"a\nb")]);
+    let error = patch(&world, "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n").unwrap_err();
+    let FilesError::Misfit { why, nearest, .. } = error else {
+        panic!("{error}")
+    };
+    assert!(why.contains("the last line of the file has no line end"), "{why}");
+    assert!(nearest.iter().all(|place| place.differs.is_none()), "{nearest:?}");
+}
+
+#[test]
 fn what_cannot_be_read_says_at_which_line() {
     let cases = [
         ("", 1, "no file is named"),
