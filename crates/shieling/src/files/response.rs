@@ -216,7 +216,8 @@ pub struct FileInfo {
     pub mode: String,
     /// The time of the last change of the content, in RFC 3339. Empty where `mode` is empty.
     pub modified: String,
-    /// The target of a link.
+    /// The target of a link, as the link has it. In a response to [`FileRequest::Stat`](super::FileRequest::Stat) also
+    /// if the requested path is a link and everything else describes the file that it leads to.
     #[serde(serialize_with = "path::some")]
     pub target: Option<PathBuf>,
     /// Whether this is a link whose target is missing or hidden.
