@@ -246,6 +246,25 @@ fn views(dialect: &str) -> String {
             },
         ),
         (
+            "older output is kept as a whole",
+            ViewResponse {
+                missed_bytes: 5_000,
+                ..view(Outcome {
+                    output_id: Some("7f3c".to_owned()),
+                    truncated: true,
+                    ..running("on\n")
+                })
+            },
+        ),
+        (
+            "much new output",
+            view(Outcome {
+                output_id: Some("7f3c".to_owned()),
+                truncated: true,
+                ..running("first\n[... 70000 bytes left out ...]\nlast\n")
+            }),
+        ),
+        (
             "a screen",
             ViewResponse {
                 screen: Some(screen),
