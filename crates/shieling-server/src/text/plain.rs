@@ -77,6 +77,12 @@ pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
     if view.outcome.survivors == 0 {
         add(&mut text, "[no process of it is left]");
     }
+    // A job that was killed is seldom viewed again, so this is where its output can still be found.
+    if let (Some(id), Some(kept)) = (&view.outcome.output_id, kept(&view.outcome, context))
+        && !text.contains(id)
+    {
+        add(&mut text, &format!("[{kept}]"));
+    }
     text
 }
 

@@ -294,6 +294,15 @@ fn views(dialect: &str) -> String {
         ..of(Status::Signalled)
     });
     text.push_str(&format!("── shell_kill\n{}\n", killed(&survived, &context)));
+    let kept = view(Outcome {
+        signal: Some(15),
+        output_id: Some("7f3c".to_owned()),
+        ..of(Status::Signalled)
+    });
+    text.push_str(&format!(
+        "── shell_kill, much was written before\n{}\n",
+        killed(&kept, &context)
+    ));
     text
 }
 

@@ -267,7 +267,7 @@ fn a_search_finds_what_a_read_shows_in_other_encodings() {
     let trial = TestWorkspace::new();
     let japanese = "これは日本語の文章です。ファイルを読みます。\n";
     trial.put("latin", b"caf\xe9 needle\nna\xefve\n");
-    trial.put("sjis", encoding_rs::SHIFT_JIS.encode(japanese).0.into_owned());
+    trial.put("sjis", &encoding_rs::SHIFT_JIS.encode(japanese).0);
     trial.put(
         "unmarked",
         "größe\nplain text\n"
