@@ -9,7 +9,10 @@ import pytest
 
 from shieling import DeniedError, FileError, Shieling
 
-PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000b4944415478da63f80f040009fb03fd68fa1ccc0000000049454e44ae426082"
+)
 
 
 @pytest.fixture(params=["memory", "local", "sandbox"])

@@ -14,7 +14,7 @@ pub(crate) use files::{
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(crate) struct Shell {
     /// Bash text to run.
-    #[schemars(length(max = 1_048_576))]
+    #[schemars(length(max = 262_144))]
     pub(crate) command: String,
     /// The persistent shell to run it in; a new name starts a new one, and several run in parallel. "" runs it in a fresh process, of which nothing stays.
     #[serde(default = "main_session")]

@@ -254,7 +254,7 @@ async fn send_output(write: &mut (impl AsyncWrite + Unpin), shieling: &Shieling,
             Err(why) => return protocol::send(write, &ServerMessage::Refused(why.to_string())).await,
         };
         if view.missed_bytes > 0 {
-            let missed = format!("\n[{} bytes are not kept any more]\n", view.missed_bytes);
+            let missed = format!("\n[{} bytes are no longer kept]\n", view.missed_bytes);
             protocol::send(write, &ServerMessage::Output(missed)).await?;
         }
         let ended = view.cursor == cursor && view.outcome.status != shieling::outcome::Status::Running;

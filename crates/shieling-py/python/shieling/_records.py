@@ -751,7 +751,7 @@ class View(_Record):
     Attributes:
         outcome: Its outcome so far; ``stdout`` and ``stderr`` hold what is new.
         cursor: Where the next view goes on.
-        missed_bytes: Bytes after the cursor asked from that are not kept any more.
+        missed_bytes: Bytes after the cursor asked from that are no longer kept; the whole output is in ``output_id``, if that is given.
         command: The command's text.
         screen: What a person would see, if that was asked for.
     """
@@ -968,7 +968,7 @@ class FileInfo(_Record):
         size: Its size in bytes, if it is a file.
         mode: Its permission bits, in octal.
         modified: When its content last changed, in RFC 3339.
-        target: Where it leads, if it is a link.
+        target: Where it leads, if it is a link. From :meth:`Shieling.stat`, the rest then describes what it leads to.
         dangling: Whether it is a link that leads nowhere.
         hash: Its state, from :meth:`Shieling.stat` of a file.
         note: After a removal or a move, what is worth knowing of it, such as that it was held back.

@@ -63,7 +63,10 @@ const CODEX: &[DialectTool] = &[
                 description: "The directory to run it in, absolute or from the workspace.",
                 ..may("workdir", "cwd")
             },
-            may("tty", "tty"),
+            Argument {
+                description: "Give it a terminal, for programs that need one, and for writing to it: editors, pagers, REPLs, password prompts.",
+                ..may("tty", "tty")
+            },
             Argument {
                 default: Some(Fixed::Number(10_000)),
                 description: "How long to wait for output before yielding, in milliseconds.",

@@ -74,12 +74,15 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
             Some((ErrorData::invalid_request(why, None), id(&line)))
         } else {
             // Under its id, as far as it can be found: the client waits for the answer to that.
-            wrong(&line).map(|why| {
-                // What has no method is an answer of the client's, whose id is one of ours.
-                let is_request = line.windows(8).any(|part| part == b"\"method\"");
-                let id = is_request.then(|| id(&line)).flatten();
-                (ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id)
-            })
+            match wrong(&line) {
+                Err(why) => {
+                    // What has no method is an answer of the client's, whose id is one of ours.
+                    let is_request = line.windows(8).any(|part| part == b"\"method\"");
+                    let id = is_request.then(|| id(&line)).flatten();
+                    Some((ErrorData::new(ErrorCode::PARSE_ERROR, why, None), id))
+                }
+                Ok(message) => message.as_ref().and_then(malformed),
+            }
         };
         let handed_on = match answer {
             Some(answer) => bad.send(answer).await.is_ok(),
@@ -93,19 +96,42 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
     }
 }
 
-/// Returns why a line is not JSON. An empty line is ignored.
-fn wrong(line: &[u8]) -> Option<String> {
+/// Returns the message on a line; `None` if the line is empty, which is ignored.
+///
+/// # Errors
+/// Why the line is not JSON.
+fn wrong(line: &[u8]) -> Result<Option<Value>, String> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let error = serde_json::from_slice::<Value>(line).err()?.to_string();
+    let error = match serde_json::from_slice::<Value>(line) {
+        Ok(message) => return Ok(Some(message)),
+        Err(error) => error.to_string(),
+    };
     let surrogate = if error.contains("surrogate") || error.contains("hex escape") {
         "; `\\ud800` to `\\udfff` stand in pairs, of which one is missing here"
     } else {
         ""
     };
-    Some(format!("the line is no JSON{surrogate}: {error}; nothing was done"))
+    Err(format!("the line is no JSON{surrogate}: {error}; nothing was done"))
+}
+
+/// Returns the answer to a request whose form is wrong although its id can be read: the protocol would answer it
+/// without the id.
+fn malformed(message: &Value) -> Option<ErrorReply> {
+    let (method, id) = (message.get("method")?, message.get("id")?);
+    let id: RequestId = serde_json::from_value(id.clone()).ok()?;
+    let wrong = if message.get("jsonrpc").is_none_or(|version| version != "2.0") {
+        ErrorData::invalid_request("`jsonrpc` must be \"2.0\"; nothing was done", None)
+    } else if !method.is_string() {
+        ErrorData::invalid_request("`method` must be a text; nothing was done", None)
+    } else if !matches!(message.get("params"), None | Some(Value::Null | Value::Object(_))) {
+        ErrorData::invalid_params("`params` must be an object; nothing was done", None)
+    } else {
+        return None;
+    };
+    Some((wrong, Some(id)))
 }
 
 /// Returns the length of a text in quotes, whatever stands in it.
@@ -228,10 +254,42 @@ mod tests {
     #[test]
     fn an_empty_line_is_nothing_and_no_json_is_wrong() {
         for nothing in ["", "\r\n", "\u{feff}\n", "{}", "\u{feff}{}\n"] {
-            assert_eq!(wrong(nothing.as_bytes()), None, "{nothing:?}");
+            assert!(wrong(nothing.as_bytes()).is_ok(), "{nothing:?}");
         }
         for bad in [&b"{"[..], b"nonsense", b"\"\\ud800\"", b"\"\xff\""] {
-            assert!(wrong(bad).is_some(), "{bad:?}");
+            assert!(wrong(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_a_wrong_form_is_answered_under_its_id() {
+        let answer = |line: &str| {
+            let message = wrong(line.as_bytes()).expect("it is JSON").expect("it is not empty");
+            malformed(&message).map(|(error, id)| (error.code.0, id.expect("it is known").to_string()))
+        };
+        for (line, code, id) in [
+            (r#"{"jsonrpc":"1.0","id":78,"method":"ping"}"#, -32600, "78"),
+            (r#"{"id":"a","method":"ping"}"#, -32600, "a"),
+            (r#"{"jsonrpc":"2.0","id":80,"method":5}"#, -32600, "80"),
+            (
+                r#"{"jsonrpc":"2.0","id":81,"method":"tools/list","params":[1]}"#,
+                -32602,
+                "81",
+            ),
+        ] {
+            assert_eq!(answer(line), Some((code, id.to_owned())), "{line}");
+        }
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#,
+            // Without an id that an answer could have: a notification, an answer, and what is none of these.
+            r#"{"jsonrpc":"1.0","method":"ping"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"result":{}}"#,
+            r#"{"jsonrpc":"1.0","id":[1],"method":"ping"}"#,
+            "[1]",
+        ] {
+            assert_eq!(answer(line), None, "{line}");
         }
     }
 }

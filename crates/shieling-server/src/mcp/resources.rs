@@ -94,7 +94,10 @@ async fn log(workplace: &Workplace, id: &str, cursor: u64) -> Result<(String, Op
     let view = workplace.core.view(ask).await.map_err(|error| error.to_string())?;
     let mut text = match view.missed_bytes {
         0 => String::new(),
-        missed => format!("[{missed} bytes before these are not kept any more]\n"),
+        missed => match &view.outcome.output_id {
+            Some(id) => format!("[{missed} bytes before these are in shieling://output/{id}]\n"),
+            None => format!("[{missed} bytes before these are no longer kept]\n"),
+        },
     };
     text.push_str(&view.outcome.stdout);
     text.push_str(&view.outcome.stderr);

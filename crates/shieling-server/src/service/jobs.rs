@@ -12,8 +12,10 @@ use super::remedy::remedy;
 use crate::approval::{PERSON, Person};
 use crate::arguments;
 use crate::core::Workplace;
+use crate::dialect::Conversion;
 use crate::result::{CallResult, Retry};
 use crate::text::{self, CallContext};
+use crate::tools::Tool;
 
 /// The largest compiled regular expression, in bytes.
 const EXPRESSION: usize = 1 << 20;
@@ -196,6 +198,16 @@ fn refused(workplace: &Workplace, error: JobError, typed: &str, context: &CallCo
                 "job `{job}` has ended ({how}{code}); its output can still be viewed"
             ));
         }
+        JobError::NoInput { job } => {
+            let instead = start_with(&["background", "tty"], "to write to it", context);
+            return CallResult::failure(format!(
+                "job `{job}` reads from nowhere: its standard input is at its end{instead}"
+            ));
+        }
+        JobError::NoTerminal { job, what } => {
+            let instead = start_with(&["tty"], &format!("for {what}"), context);
+            return CallResult::failure(format!("job `{job}` has no terminal{instead}"));
+        }
         error => return CallResult::failure(error.to_string()),
     };
     let shown = Outcome {
@@ -204,6 +216,25 @@ fn refused(workplace: &Workplace, error: JobError, typed: &str, context: &CallCo
     };
     let value = json!({"status": shown.status, "error": "it was not approved", "denial": shown.denial});
     CallResult::new(text::refusal(&shown, typed, context), &value, true)
+}
+
+/// Words which of these arguments of ours would have helped at the start, by their names in the dialect. Those that the
+/// caller does not have are left out.
+fn start_with(names: &[&str], why: &str, context: &CallContext) -> String {
+    let offered = &context.offered;
+    let ways: Vec<String> = names
+        .iter()
+        .filter(|name| offered.takes(Tool::Shell, name))
+        .map(|name| match offered.argument(Tool::Shell, name) {
+            Some(argument) if argument.how == Conversion::Not => format!("`{}` false", argument.name),
+            Some(argument) => format!("`{}`", argument.name),
+            None => format!("`{name}`"),
+        })
+        .collect();
+    if ways.is_empty() {
+        return String::new();
+    }
+    format!("; start it with {} {why}", ways.join(" or "))
 }
 
 fn expression(text: &str) -> Result<Regex, String> {
@@ -237,5 +268,27 @@ fn cut(view: &mut ViewResponse, most: Option<u64>) {
             );
             view.outcome.truncated = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::toolset::Offered;
+
+    #[test]
+    fn advice_names_the_arguments_of_the_dialect() {
+        let said = |dialect| {
+            let context = CallContext {
+                offered: Offered::all(Dialect::named(dialect).expect("there is such a dialect")),
+                ..CallContext::default()
+            };
+            start_with(&["background", "tty"], "to write to it", &context)
+        };
+        assert_eq!(said("default"), "; start it with `background` or `tty` to write to it");
+        assert_eq!(said("codex"), "; start it with `tty` to write to it");
+        assert_eq!(said("camel"), "; start it with `block` false to write to it");
+        assert_eq!(said("claude"), "; start it with `run_in_background` to write to it");
     }
 }

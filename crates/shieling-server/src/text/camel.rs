@@ -68,6 +68,9 @@ pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
     if let Some(left) = left(view) {
         add(&mut text, &format!("{left}."));
     }
+    if let Some(line) = cut_short(&view.outcome) {
+        add(&mut text, &line);
+    }
     text
 }
 

@@ -91,5 +91,8 @@ pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
     if let Some(left) = left(view) {
         add(&mut text, &left);
     }
+    if let Some(line) = cut_short(&view.outcome) {
+        add(&mut text, &line);
+    }
     text
 }

@@ -29,13 +29,13 @@ pub(crate) fn answer(answer: &FileResponse, action: &FileAction, context: &CallC
         FileResponse::Write(file) => changes::written(file, action, context),
         FileResponse::Edit(file) => changes::edited(file, action, context),
         FileResponse::Patch(files) => changes::patched(files, context),
-        FileResponse::List(list) => lists::listed(list, context),
+        FileResponse::List(list) => lists::listed(list, action, context),
         FileResponse::Glob(found) => lists::found(found, context),
         FileResponse::Grep(found) => lists::grepped(found, action, context),
         FileResponse::Info(info) => match action {
             FileAction::Delete(_) => changes::deleted(info, context),
             FileAction::Move(from, _) => changes::moved(info, from, context),
-            _ => lists::info(info, context),
+            _ => lists::info(info, action, context),
         },
     }
 }

@@ -26,13 +26,12 @@ pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
 pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
     let mut text = String::new();
     if view.missed_bytes > 0 {
-        add(
-            &mut text,
-            &format!(
-                "[{} of older output are not kept any more]\n",
-                ByteCount::bytes(view.missed_bytes)
-            ),
-        );
+        let missed = ByteCount::bytes(view.missed_bytes);
+        let line = match kept(&view.outcome, context) {
+            Some(kept) => format!("[{missed} of older output is not shown; {kept}]\n"),
+            None => format!("[{missed} of older output is no longer kept]\n"),
+        };
+        add(&mut text, &line);
     }
     match &view.screen {
         Some(shown) => text.push_str(&screen(shown)),
@@ -49,8 +48,17 @@ pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
         _ => format!("job {job} has ended"),
     };
     add(&mut text, &format!("[{now}]"));
+    // What is missing at the beginning was said above. A view shows the output from its cursor on, not the beginning of all.
+    if view.outcome.truncated && view.missed_bytes == 0 && view.screen.is_none() {
+        let whole = kept(&view.outcome, context).map_or_else(String::new, |kept| format!("; {kept}"));
+        add(&mut text, &format!("[the middle of this output is left out{whole}]"));
+    }
     if view.outcome.status != Status::Running {
-        for line in status(&view.outcome, context)
+        let ended = Outcome {
+            truncated: false,
+            ..view.outcome.clone()
+        };
+        for line in status(&ended, context)
             .iter()
             .filter(|line| !line.starts_with("exit code"))
         {
@@ -68,6 +76,12 @@ pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
     // Processes that are left are reported with the end of the job.
     if view.outcome.survivors == 0 {
         add(&mut text, "[no process of it is left]");
+    }
+    // A job that was killed is seldom viewed again, so this is where its output can still be found.
+    if let (Some(id), Some(kept)) = (&view.outcome.output_id, kept(&view.outcome, context))
+        && !text.contains(id)
+    {
+        add(&mut text, &format!("[{kept}]"));
     }
     text
 }
@@ -298,12 +312,17 @@ fn running(outcome: &Outcome, context: &CallContext) -> String {
 /// Words how much is missing, and how it can be read.
 fn cut(outcome: &Outcome, context: &CallContext) -> String {
     let total = ByteCount::bytes(outcome.stdout_bytes.saturating_add(outcome.stderr_bytes));
-    let whole = match (&outcome.output_id, context.tool(Tool::ShellOutput)) {
-        (Some(id), Some(tool)) => format!("the whole is output {id}, read it with {tool}"),
-        (Some(id), None) => address(id),
-        (None, _) => "narrow it with `head`, `tail` or `grep`".to_owned(),
-    };
+    let whole = kept(outcome, context).unwrap_or_else(|| "narrow it with `head`, `tail` or `grep`".to_owned());
     format!("the output is cut: {total} in all, its start and end are shown; {whole}")
+}
+
+/// Words where the whole output is kept, if it is.
+fn kept(outcome: &Outcome, context: &CallContext) -> Option<String> {
+    let id = outcome.output_id.as_ref()?;
+    Some(match context.tool(Tool::ShellOutput) {
+        Some(tool) => format!("the whole is output {id}, read it with {tool}"),
+        None => address(id),
+    })
 }
 
 /// Returns the name of a status, as in outcomes.

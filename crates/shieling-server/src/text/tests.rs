@@ -246,6 +246,25 @@ fn views(dialect: &str) -> String {
             },
         ),
         (
+            "older output is kept as a whole",
+            ViewResponse {
+                missed_bytes: 5_000,
+                ..view(Outcome {
+                    output_id: Some("7f3c".to_owned()),
+                    truncated: true,
+                    ..running("on\n")
+                })
+            },
+        ),
+        (
+            "much new output",
+            view(Outcome {
+                output_id: Some("7f3c".to_owned()),
+                truncated: true,
+                ..running("first\n[... 70000 bytes left out ...]\nlast\n")
+            }),
+        ),
+        (
             "a screen",
             ViewResponse {
                 screen: Some(screen),
@@ -275,6 +294,15 @@ fn views(dialect: &str) -> String {
         ..of(Status::Signalled)
     });
     text.push_str(&format!("── shell_kill\n{}\n", killed(&survived, &context)));
+    let kept = view(Outcome {
+        signal: Some(15),
+        output_id: Some("7f3c".to_owned()),
+        ..of(Status::Signalled)
+    });
+    text.push_str(&format!(
+        "── shell_kill, much was written before\n{}\n",
+        killed(&kept, &context)
+    ));
     text
 }
 

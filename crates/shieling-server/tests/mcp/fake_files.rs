@@ -227,6 +227,11 @@ fn answer(ask: &FileRequest, path: PathBuf) -> FileResponse {
                 },
             ],
         }),
+        FileRequest::List(list) if list.after.as_deref() == Some("zzz") => FileResponse::List(ListResponse {
+            entries: Vec::new(),
+            next: None,
+            ..listed(path, list.limit)
+        }),
         FileRequest::List(list) => FileResponse::List(listed(path, list.limit)),
         FileRequest::Glob(_) => FileResponse::Glob(GlobResponse {
             root: path.clone(),
@@ -239,6 +244,10 @@ fn answer(ask: &FileRequest, path: PathBuf) -> FileResponse {
             unreadable: u64::from(path.ends_with("many")),
         }),
         FileRequest::Grep(grep) => FileResponse::Grep(grepped(&path, grep.mode)),
+        FileRequest::Stat(_) if path.ends_with("link") => FileResponse::Info(FileInfo {
+            target: Some("src/real".into()),
+            ..info("/work/src/real".into(), Kind::File)
+        }),
         FileRequest::Stat(_) | FileRequest::Delete(_) => FileResponse::Info(info(path, Kind::File)),
         FileRequest::Move(moved) => FileResponse::Info(info(Path::new("/work").join(&moved.to), Kind::File)),
     }

@@ -58,6 +58,7 @@ async fn each_tool_for_files_reads_so() {
         ("ls", json!({})),
         ("ls", json!({"path": "none"})),
         ("ls", json!({"path": "src", "limit": 3, "after": "a"})),
+        ("ls", json!({"path": "src", "after": "zzz"})),
         ("glob", json!({"pattern": "*.rs"})),
         (
             "glob",
@@ -77,6 +78,7 @@ async fn each_tool_for_files_reads_so() {
         ("grep", json!({"pattern": "fn", "path": "none", "line_numbers": false})),
         ("grep", json!({"pattern": "fn", "line_numbers": false})),
         ("stat", json!({"path": "x"})),
+        ("stat", json!({"path": "link"})),
         ("delete_file", json!({"path": "x", "recursive": true})),
         ("move_file", json!({"from": "x", "to": "sub/y", "replace": true})),
     ];

@@ -87,7 +87,7 @@ async fn huge_arguments_are_bounded() {
     let mut client = Client::stateful(&fake, "default", json!({})).await;
     let result = client.call("shell", json!({"command": "x".repeat(2_000_000)})).await;
     assert!(
-        text(&result).contains("`command` must be a text of at most 1048576 characters"),
+        text(&result).contains("`command` must be a text of at most 262144 characters"),
         "{}",
         result["isError"]
     );

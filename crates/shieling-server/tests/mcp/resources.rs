@@ -122,7 +122,7 @@ async fn the_whole_outputs_that_were_told_of_are_listed() {
 }
 
 #[tokio::test]
-async fn a_log_says_first_what_is_not_kept_any_more() {
+async fn a_log_says_first_what_is_no_longer_kept() {
     let (_place, fake, _) = kept();
     let mut client = Client::stateful(&fake, "default", json!({})).await;
     let log = client
@@ -130,7 +130,7 @@ async fn a_log_says_first_what_is_not_kept_any_more() {
         .await;
     let log = log["result"]["contents"][0]["text"].as_str().expect("a text");
     assert!(
-        log.starts_with("[5 bytes before these are not kept any more]\nfirst line\n"),
+        log.starts_with("[5 bytes before these are no longer kept]\nfirst line\n"),
         "{log}"
     );
 }

@@ -1,5 +1,6 @@
 //! The tools as clients are told of them, in files that are reviewed: `api/mcp-DIALECT.json`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -30,6 +31,34 @@ fn the_committed_schemas_are_those_that_are_served() {
             "api/mcp-{name}.json is not what is served: look at the change with `cargo xtask bless`, then \
              `git diff api`"
         );
+    }
+}
+
+/// Returns the names of all arguments of the tools, and the descriptions of all tools and arguments.
+fn descriptions(dialect: Dialect) -> (BTreeSet<String>, Vec<String>) {
+    let (mut names, mut texts) = (BTreeSet::new(), Vec::new());
+    let all = schemas(dialect);
+    for tool in all["tools"].as_array().expect("a list") {
+        texts.push(tool["description"].as_str().expect("a text").to_owned());
+        for (name, argument) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+            names.insert(name.clone());
+            texts.extend(argument["description"].as_str().map(str::to_owned));
+        }
+    }
+    (names, texts)
+}
+
+#[test]
+fn no_dialect_names_an_argument_that_it_does_not_have() {
+    let (ours, _) = descriptions(Dialect::default());
+    for name in Dialect::names() {
+        let (known, texts) = descriptions(Dialect::named(name).expect("there is such a dialect"));
+        for text in texts {
+            let quoted = text.split('`').skip(1).step_by(2);
+            for word in quoted.filter(|word| ours.contains(*word)) {
+                assert!(known.contains(word), "{name}: `{word}` in {text:?}");
+            }
+        }
     }
 }
 

@@ -284,7 +284,7 @@ pub enum FileError {
     #[error("the links at `{}` lead in a circle", .0.display())]
     LinkLoop(PathBuf),
     /// It stays where it is: all stands in it, or something does that nobody here may see.
-    #[error("`{}` cannot be moved or removed here", .0.display())]
+    #[error("`{}` cannot be moved or removed here: it, or something in it, is fixed in its place", .0.display())]
     Fixed(PathBuf),
     /// It may not be changed here.
     #[error("`{}` is read-only here", .0.display())]

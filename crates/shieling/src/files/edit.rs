@@ -60,8 +60,12 @@ pub(crate) fn plan_edit(context: Context<'_>, request: &EditRequest) -> Result<P
     let (edited, changes) =
         replaced(&content, encoding, &found, &request.new).map_err(|lacking| FilesError::Argument {
             argument: "new",
-            why: format!("`{}` is {}, which has no `{lacking}`", path.display(), encoding.name()),
+            why: lacks(&path, encoding, lacking),
         })?;
+    if let Some(uncertain) = encoding.uncertain(&content, &request.new) {
+        let why = unsure(&path, encoding, uncertain);
+        return Err(FilesError::Argument { argument: "new", why });
+    }
     let names = Names::same(context.workspace, &path);
     let diff = diff::of_changes(&names, encoding, &content, &edited, &changes);
     drop(content);
@@ -87,6 +91,26 @@ pub(crate) fn plan_edit(context: Context<'_>, request: &EditRequest) -> Result<P
             }))
         }),
     })
+}
+
+/// Explains that a file cannot contain a character.
+pub(super) fn lacks(path: &Path, encoding: Encoding, lacking: char) -> String {
+    let is = if encoding.is_guess() { "seems to be" } else { "is" };
+    format!(
+        "`{}` {is} {}, which has no `{lacking}`",
+        path.display(),
+        encoding.name()
+    )
+}
+
+/// Explains that the bytes of a character are uncertain, because the encoding of the file is a guess.
+pub(super) fn unsure(path: &Path, encoding: Encoding, uncertain: char) -> String {
+    format!(
+        "that `{}` is {} is a guess from little text, so how to write `{uncertain}`, which it does not contain yet, is \
+         uncertain: leave it out, or convert the file to UTF-8 first, such as with `iconv`",
+        path.display(),
+        encoding.name()
+    )
 }
 
 fn nothing_sought(is_there: bool) -> FilesError {

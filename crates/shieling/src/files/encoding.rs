@@ -3,10 +3,11 @@
 //! Changes no byte. An edit encodes the text to find and the replacement, and leaves the rest of the file as it is.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 /// The number of bytes that are examined to distinguish text from other formats.
@@ -83,14 +84,42 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     text.chars().all(|c| plain(c) && c != '\u{fffd}').then_some(of)
 }
 
+/// Returns whether a text has too few bytes outside of ASCII, or too few kinds of them, to tell encodings apart, and
+/// nothing that speaks against windows-1252: each of them stands alone, as accents and signs such as `£` do, and is a
+/// character in it. A detector takes `10 µm` for Chinese, and `naïve` for Baltic text.
+fn is_sparse(sample: &[u8]) -> bool {
+    const FEW: usize = 8;
+    const KINDS: usize = 4;
+    let is_undefined = |byte: &u8| matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d);
+    if sample.iter().any(is_undefined) || sample.windows(2).any(|pair| !pair[0].is_ascii() && !pair[1].is_ascii()) {
+        return false;
+    }
+    let strange = || sample.iter().filter(|byte| !byte.is_ascii());
+    strange().take(FEW).count() < FEW || strange().collect::<HashSet<_>>().len() < KINDS
+}
+
+/// Returns whether a text has enough different characters outside of ASCII for the guess of its encoding to be
+/// reliable, and decodes without errors.
+fn is_enough(text: &str) -> bool {
+    const CHARACTERS: usize = 20;
+    const KINDS: usize = 5;
+    let strange = || text.chars().filter(|c| !c.is_ascii());
+    strange().take(CHARACTERS).count() == CHARACTERS
+        && strange().collect::<HashSet<char>>().len() >= KINDS
+        && !text.contains(char::REPLACEMENT_CHARACTER)
+}
+
 impl Encoding {
     /// UTF-8 without a mark.
     pub(super) const UTF_8: Self = Self { of: UTF_8, mark: 0 };
 
     /// Detects the encoding of an unlabelled text by up to [`SAMPLE`] bytes from the first one outside of ASCII. The
     /// result is UTF-8 unless more of the sample is invalid UTF-8 than valid: a few broken bytes do not indicate
-    /// another encoding.
+    /// another encoding. Any other result is a guess ([`Self::is_guess`]).
     pub(super) fn of_sample(sample: &[u8]) -> Self {
+        if std::str::from_utf8(sample).is_ok() {
+            return Self::UTF_8;
+        }
         let (mut valid, mut broken) = (0_usize, 0_usize);
         let mut chunks = sample.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
@@ -101,12 +130,39 @@ impl Encoding {
         if broken <= valid {
             return Self::UTF_8;
         }
+        if is_sparse(sample) {
+            return Self {
+                of: WINDOWS_1252,
+                mark: 0,
+            };
+        }
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(sample, true);
         Self {
             of: detector.guess(None, Utf8Detection::Deny),
             mark: 0,
         }
+    }
+
+    /// Returns whether the encoding was guessed by the frequency of its characters. No byte-order mark and no rule of
+    /// validity names it.
+    pub(super) fn is_guess(self) -> bool {
+        !self.is_utf8() && !self.is_wide()
+    }
+
+    /// Returns the first character of `new` whose bytes are uncertain: the encoding is a guess from little text, and
+    /// the content does not contain the character yet. A character that it contains is written with the bytes that
+    /// were shown as it, which is right even if the guess is wrong.
+    pub(super) fn uncertain(self, content: &[u8], new: &str) -> Option<char> {
+        if !self.is_guess() || new.is_ascii() {
+            return None;
+        }
+        let text = self.decode(content);
+        if is_enough(&text) {
+            return None;
+        }
+        let known: HashSet<char> = text.chars().filter(|c| !c.is_ascii()).collect();
+        new.chars().find(|c| !c.is_ascii() && !known.contains(c))
     }
 
     /// Detects the encoding of a whole content; `None` if it is not text.
@@ -161,6 +217,11 @@ impl Encoding {
         let (_, read, written, broken) = decoder.decode_to_utf8(bytes, &mut text, true);
         text.truncate(written);
         (String::from_utf8(text).expect("a decoder writes UTF-8"), read, broken)
+    }
+
+    /// Creates a decoder for a text in pieces.
+    pub(super) fn decoder(self) -> encoding_rs::Decoder {
+        self.of.new_decoder_without_bom_handling()
     }
 
     /// Encodes a text.

@@ -1,6 +1,6 @@
 //! Recognises file formats by their first bytes. File names are not considered.
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 
 /// Returns the MIME type, if the file is an image of a type that models accept.
 pub(super) fn mime(head: &[u8]) -> Option<&'static str> {
@@ -17,6 +17,91 @@ pub(super) fn mime(head: &[u8]) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Returns what is wrong with an image of a type that [`mime`] returned, as far as its structure shows: a client that
+/// gets a broken image may fail as a whole. The pixels are not decoded.
+pub(super) fn damage(mime: &str, bytes: &[u8]) -> Option<&'static str> {
+    let is_whole = match mime {
+        "image/png" => png(bytes),
+        "image/jpeg" => jpeg(bytes),
+        "image/gif" => gif(bytes),
+        _ => webp(bytes),
+    };
+    match is_whole {
+        Some(true) => None,
+        Some(false) => Some("it is damaged: its header gives no size in pixels"),
+        None => Some("it is damaged: it ends early, or is not built as such an image"),
+    }
+}
+
+/// Returns two bytes as a number, the higher one first.
+fn short(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(*bytes.get(at)?) << 8 | usize::from(*bytes.get(at + 1)?))
+}
+
+/// Returns four bytes as a number, the highest one first.
+fn long(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(short(bytes, at)? << 16 | short(bytes, at + 2)?)
+}
+
+/// Returns whether a PNG has a size; `None` if it does not consist of chunks up to its end, with pixels among them.
+fn png(bytes: &[u8]) -> Option<bool> {
+    let mut at = 8;
+    let mut has_pixels = false;
+    loop {
+        let (length, kind) = (long(bytes, at)?, bytes.get(at + 4..at + 8)?);
+        let is_first = at == 8;
+        at += 12 + length;
+        if at > bytes.len() || is_first != (kind == b"IHDR") || (is_first && length != 13) {
+            return None;
+        }
+        match kind {
+            b"IDAT" => has_pixels = true,
+            b"IEND" => break,
+            _ => {}
+        }
+    }
+    has_pixels.then_some(long(bytes, 16)? > 0 && long(bytes, 20)? > 0)
+}
+
+/// Returns whether a JPEG has a size; `None` if it does not consist of segments up to its pixels, or has no end.
+fn jpeg(bytes: &[u8]) -> Option<bool> {
+    let mut at = 2;
+    let mut has_size = None;
+    loop {
+        // A marker may be preceded by any number of fill bytes.
+        while bytes.get(at..at + 2)? == b"\xff\xff" {
+            at += 1;
+        }
+        let (0xff, marker) = (*bytes.get(at)?, *bytes.get(at + 1)?) else {
+            return None;
+        };
+        let length = short(bytes, at + 2)?;
+        match marker {
+            0xc4 | 0xc8 | 0xcc => {}
+            // The height may be 0: it is then given behind the pixels.
+            0xc0..=0xcf => has_size = Some(short(bytes, at + 7)? > 0),
+            0xda => break,
+            _ => {}
+        }
+        at += 2 + length;
+    }
+    memmem::rfind(bytes.get(at..)?, b"\xff\xd9")?;
+    has_size
+}
+
+/// Returns whether a GIF has a size; `None` if it ends before its first picture.
+fn gif(bytes: &[u8]) -> Option<bool> {
+    let size = bytes.get(6..10)?;
+    bytes.get(13..24)?;
+    Some(size[..2] != [0, 0] && size[2..] != [0, 0])
+}
+
+/// Returns whether a WebP has a size; `None` if it is shorter than it says. All forms of it have a size.
+fn webp(bytes: &[u8]) -> Option<bool> {
+    let length = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?);
+    (bytes.len() >= 30 && bytes.len() as u64 >= u64::from(length) + 8).then_some(true)
 }
 
 /// Returns the likely format of a file that is not text.

@@ -6,7 +6,8 @@ use super::{Context, FileHash, FileInfo, FilesError, StatRequest};
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 use crate::units::rfc3339;
 
-/// Returns the metadata of a path. A link whose target is missing or hidden is described itself.
+/// Returns the metadata of a path. If it is a link, the metadata is that of the file it leads to, with the target of
+/// the link. A link whose target is missing or hidden is described itself.
 ///
 /// # Errors
 /// [`FilesError`] if the path cannot be resolved.
@@ -19,6 +20,11 @@ pub(crate) fn stat(context: Context<'_>, request: &StatRequest) -> Result<FileIn
         },
     };
     let mut told = described(context, &*node, node.path().to_path_buf())?;
+    if told.kind != Kind::Link
+        && let Ok(named) = context.reach(&request.path, Links::Keep)
+    {
+        told.target = named.target().ok();
+    }
     if told.kind == Kind::File {
         // A file that may be listed but not read has no state.
         told.hash = node.open().and_then(|mut file| FileHash::of_open(&mut *file)).ok();

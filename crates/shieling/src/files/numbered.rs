@@ -58,6 +58,10 @@ impl ReadResponse {
                     }
                     (None, _) => {}
                 }
+                if !encoding.starts_with("utf-") && !text.is_ascii() {
+                    let name = encoding.trim_end_matches("-lossy");
+                    foot(&format!("… the encoding is guessed: {name}"));
+                }
                 if encoding.ends_with("-lossy") {
                     foot("… bytes that are no text are shown as \u{fffd}; an edit elsewhere keeps them");
                 }

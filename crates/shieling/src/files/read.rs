@@ -172,6 +172,13 @@ impl Open<'_> {
         } else {
             FileHash::of(&bytes)
         };
+        if let Some(why) = image::damage(mime, &bytes) {
+            let content = FileContent::Binary {
+                format: Some(mime.to_owned()),
+                why: Some(why.to_owned()),
+            };
+            return Ok((size, hash, content));
+        }
         Ok((
             size,
             hash,

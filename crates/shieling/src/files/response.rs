@@ -94,8 +94,8 @@ pub enum FileContent {
         total_lines: Option<u64>,
         /// The offset of the next line, if there are more.
         next_offset: Option<u64>,
-        /// The file's encoding: `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, or the name of another encoding that was
-        /// detected.
+        /// The file's encoding: `utf-8`, `utf-8-bom`, `utf-16le`, `utf-16be`, or the name of another encoding, which is then
+        /// a guess; with `-lossy` behind it if bytes of the text are invalid in it.
         encoding: String,
         /// The number of bytes that were cut from the end of the last line.
         cut_bytes: u64,
@@ -216,7 +216,8 @@ pub struct FileInfo {
     pub mode: String,
     /// The time of the last change of the content, in RFC 3339. Empty where `mode` is empty.
     pub modified: String,
-    /// The target of a link.
+    /// The target of a link, as the link has it. In a response to [`FileRequest::Stat`](super::FileRequest::Stat) also
+    /// if the requested path is a link and everything else describes the file that it leads to.
     #[serde(serialize_with = "path::some")]
     pub target: Option<PathBuf>,
     /// Whether this is a link whose target is missing or hidden.

@@ -16,7 +16,8 @@
 //! Nothing here blocks an asynchronous thread. Of one [`Shieling`], at most eight operations work at once,
 //! of which at most four search, and the others wait for their turn ([`turn`]); while somebody is asked,
 //! none is held. Changes are made one after the other, each only if the file is still what it was worked out from; otherwise it is worked out, judged
-//! and asked about again. So of two edits at once none is lost: the second is made to what the first
+//! and asked about again, now with the turn to change files held from the look to the change, so that no other change of this [`Shieling`]
+//! comes in between. So of two edits at once none is lost: the second is made to what the first
 //! left, or is told that its text is not there any more; one that brought a hash is told that it is
 //! stale. Somebody who is no part of this, such as a running command, may still write in the instant
 //! between that last look and the change.
@@ -28,9 +29,12 @@ mod task;
 mod permits;
 mod typed;
 
+use std::future::poll_fn;
 use std::path::{Component, Path};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use super::Shieling;
 use super::authorize::{Unauthorized, announce};
@@ -44,6 +48,7 @@ use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
 
 pub(super) use permits::Permits;
+use permits::Turn;
 use policy_filter::{FilterSetup, PolicyFilter};
 use task::{Task, Worked, own_path, size};
 
@@ -118,15 +123,22 @@ impl Shieling {
             return Err(self.failed_files(&mut entry, FilesError::Refused { status, denial }));
         }
         let gone = Gone::default();
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let files = match self.environment.files().await {
                 Ok(files) => files,
                 Err(error) => {
                     return Err(self.failed_files(&mut entry, FilesError::Fault(super::journey::told(&error))));
                 }
             };
+            // The first attempt is planned beside other changes, which are mostly of other files.
+            let turn = if round > 0 {
+                Some(self.permits.turn().await)
+            } else {
+                None
+            };
             match self.look(files, Arc::clone(&task), &gone).await? {
                 Looked::Failed { op, error, asks } => {
+                    drop(turn);
                     entry.of_files(&op);
                     self.admit_reading(&op, asks, &mut entry).await?;
                     return Err(self.failed_files(&mut entry, error));
@@ -134,9 +146,10 @@ impl Shieling {
                 Looked::Read { answer, op, asks } => return self.read(answer, &op, asks, entry).await,
                 Looked::Change(judged) => {
                     entry.of_files(&judged.op);
-                    let (planned, approved) = self.admit_files(*judged, &mut entry).await?;
+                    let (turn, admitted) = unless_waiting(turn, self.admit_files(*judged, &mut entry)).await;
+                    let (planned, approved) = admitted?;
                     let made;
-                    (entry, made) = self.make(planned, approved, entry).await?;
+                    (entry, made) = self.make(planned, approved, entry, turn).await?;
                     match made {
                         Err(FilesError::File(FileError::Changed(_))) => {}
                         Ok(mut answer) => {
@@ -315,10 +328,11 @@ impl Shieling {
         planned: PlannedChange,
         approved: Approved<FileOp>,
         mut entry: Entry,
+        turn: Option<Turn>,
     ) -> Result<(Entry, Result<FileResponse, FilesError>), FilesError> {
         let holds = self.environment.confinement();
         let places = self.environment.places();
-        on_thread(self.permits.make().await, move || {
+        on_thread(self.permits.make(turn).await, move || {
             entry.starting();
             let text = approved.into_request().text().to_owned();
             let mut made = (planned.make)();
@@ -439,6 +453,19 @@ async fn on_thread<T: Send + 'static>(
     })
     .await;
     done.map_err(|error| FilesError::Fault(format!("it was broken off: {error}")))
+}
+
+/// Awaits an approval, and drops the turn if it is not there at once: a person may take any time to answer, and other
+/// changes must not wait for that.
+async fn unless_waiting<T>(turn: Option<Turn>, approval: impl Future<Output = T>) -> (Option<Turn>, T) {
+    let mut approval = pin!(approval);
+    match poll_fn(|context| Poll::Ready(approval.as_mut().poll(context))).await {
+        Poll::Ready(approved) => (turn, approved),
+        Poll::Pending => {
+            drop(turn);
+            (None, approval.await)
+        }
+    }
 }
 
 /// Tells what looks at files that nobody waits for it any more.

@@ -19,7 +19,10 @@ fn stays<T: std::fmt::Debug>(result: Result<T, FilesError>, directory: &Path, la
     let told = result.expect_err("matched above").to_string();
     assert_eq!(
         told,
-        format!("`{}` cannot be moved or removed here", directory.display()),
+        format!(
+            "`{}` cannot be moved or removed here: it, or something in it, is fixed in its place",
+            directory.display()
+        ),
         "{label}"
     );
 }

@@ -2,8 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use shieling::files::{EditRequest, GlobRequest, GrepRequest, Include, MoveRequest, ReadRequest, WriteRequest};
+use shieling::environment::Kind;
+use shieling::files::{
+    EditRequest, GlobRequest, GrepRequest, Include, MoveRequest, ReadRequest, StatRequest, WriteRequest,
+};
 use shieling::outcome::Status;
 use shieling::policy::{Policy, RuleFile};
 use shieling_testkit::Workspace;
@@ -12,6 +16,29 @@ use crate::place::{BOTH, In, content, delete, is_not_found, refusal, text};
 
 fn hiding() -> Policy {
     Policy::open().with_ignore(&[".env", "keys/"]).expect("patterns")
+}
+
+#[tokio::test]
+async fn a_look_at_a_link_tells_where_it_leads_and_what_is_there() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("sub/t", "x\n");
+        for (name, to) in [("one", "sub/t"), ("two", "sub"), ("three", "nowhere")] {
+            symlink(to, workspace.path(name)).expect("a new link");
+        }
+        let shieling = here.open(&workspace);
+        for (path, kind, target) in [
+            ("one", Kind::File, Some("sub/t")),
+            ("two", Kind::Directory, Some("sub")),
+            ("three", Kind::Link, Some("nowhere")),
+            ("sub/t", Kind::File, None),
+            // A link on the way is none of the path itself.
+            ("two/t", Kind::File, None),
+        ] {
+            let info = shieling.stat(StatRequest::new(path)).await.expect("it is there");
+            let is = (info.kind, info.target.as_deref(), info.dangling);
+            assert_eq!(is, (kind, target.map(Path::new), path == "three"), "{here:?} {path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -168,7 +168,7 @@ fn what_is_protected_can_be_read_and_not_changed() {
     ] {
         for (at, done) in attempts(&place, &*files, name).into_iter().enumerate() {
             match &done {
-                Err(FileError::ReadOnly(_)) => {}
+                Err(FileError::ReadOnly(_) | FileError::Fixed(_)) => {}
                 // What is refused for another reason is refused.
                 Err(
                     FileError::IsDirectory(_)
@@ -361,4 +361,24 @@ fn the_power_of_root_is_not_used_for_others_files_and_is_back_afterwards() {
         fs::read(place.path("private")).expect("this thread has its power again"),
         b"theirs"
     );
+}
+
+#[test]
+fn a_writable_directory_of_the_sandbox_itself_is_fixed_and_not_called_read_only() {
+    let place = Place::new(In::Sandbox);
+    assert!(place.run("mkdir /tmp/d; echo x > /tmp/d/f").1);
+    let files = place.files();
+    let write_target = |path: &Path| files.write_target(path, Links::Keep).expect("a write target");
+    for top in [Path::new("/tmp"), &place.work()] {
+        let removed = write_target(top).remove(true);
+        assert!(
+            matches!(removed, Err(FileError::Fixed(_))),
+            "{}: {removed:?}",
+            top.display()
+        );
+    }
+    assert_eq!(place.read("/tmp/d/f").expect("nothing of it is gone"), b"x\n");
+    write_target(Path::new("/tmp/d"))
+        .remove(true)
+        .expect("it may be removed");
 }

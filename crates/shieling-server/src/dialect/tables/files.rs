@@ -76,8 +76,14 @@ pub(super) const CLAUDE: [DialectTool; 5] = [
                 default: Some(Fixed::Text("files_with_matches")),
                 ..MODE
             },
-            may("-A", "after"),
-            may("-B", "before"),
+            Argument {
+                description: "So many lines after each match [default: `-C`].",
+                ..may("-A", "after")
+            },
+            Argument {
+                description: "So many lines before each match [default: `-C`].",
+                ..may("-B", "before")
+            },
             may("-C", "context"),
             may("-n", "line_numbers"),
             may("-i", "ignore_case"),

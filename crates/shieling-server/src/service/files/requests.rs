@@ -101,7 +101,10 @@ impl FileArguments for arguments::ApplyPatch {
 
 impl FileArguments for arguments::Ls {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileRequest, FileAction), String> {
-        let action = FileAction::List(self.path.clone());
+        let action = FileAction::List {
+            path: self.path.clone(),
+            after: self.after.clone(),
+        };
         let ask = ListRequest {
             path: parse_path(self.path)?,
             limit: self.limit,

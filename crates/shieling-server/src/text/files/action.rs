@@ -19,7 +19,11 @@ pub(crate) enum FileAction {
     Write(String),
     Edit(String),
     Patch,
-    List(String),
+    List {
+        path: String,
+        /// The name that the listing continues after.
+        after: Option<String>,
+    },
     Find(String),
     Search {
         path: String,
@@ -41,7 +45,7 @@ impl FileAction {
             Self::Write(path) => format!("write {}", line(path)),
             Self::Edit(path) => format!("edit {}", line(path)),
             Self::Patch => "apply the patch".to_owned(),
-            Self::List(path) => format!("list {}", line(path)),
+            Self::List { path, .. } => format!("list {}", line(path)),
             Self::Find(path) => format!("find files in {}", line(path)),
             Self::Search { path, .. } => format!("search in {}", line(path)),
             Self::Stat(path) => format!("look at {}", line(path)),
@@ -57,7 +61,7 @@ impl FileAction {
             Self::Write(_) => Tool::WriteFile,
             Self::Edit(_) => Tool::EditFile,
             Self::Patch => Tool::ApplyPatch,
-            Self::List(_) => Tool::Ls,
+            Self::List { .. } => Tool::Ls,
             Self::Find(_) => Tool::Glob,
             Self::Search { .. } => Tool::Grep,
             Self::Stat(_) => Tool::Stat,
@@ -104,7 +108,7 @@ pub(super) fn asked(action: &FileAction, path: &Path, context: &CallContext) -> 
             FileAction::Read(asked)
             | FileAction::Write(asked)
             | FileAction::Edit(asked)
-            | FileAction::List(asked)
+            | FileAction::List { path: asked, .. }
             | FileAction::Stat(asked),
         ) => visible::line(asked, SHOWN),
         _ => shown(path, context),

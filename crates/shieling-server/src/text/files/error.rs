@@ -209,7 +209,7 @@ fn of_file(error: &FileError, action: &FileAction, context: &CallContext) -> Opt
             let why = if by_link { "a link leads out of it: " } else { "" };
             Some(format!("{why}name a path in the workspace, {workspace}"))
         }
-        FileError::NotADirectory(_) if matches!(action, FileAction::List(_) | FileAction::Find(_)) => {
+        FileError::NotADirectory(_) if matches!(action, FileAction::List { .. } | FileAction::Find(_)) => {
             tool(Tool::ReadFile).map(|read| format!("give a directory, or read it with {read}"))
         }
         FileError::Changed(_) => Some("read it again, and try again".to_owned()),

@@ -12,16 +12,23 @@ use crate::text::context::{CallContext, add};
 use crate::tools::Tool;
 use crate::visible;
 
-pub(super) fn listed(list: &ListResponse, context: &CallContext) -> String {
+pub(super) fn listed(list: &ListResponse, action: &FileAction, context: &CallContext) -> String {
     let mut text = String::new();
     if context.offered.style() == Style::Codex {
         let path = visible::line(&list.path.to_string_lossy(), SHOWN);
         text.push_str(&format!("Absolute path: {path}"));
     }
     if list.entries.is_empty() {
-        let nothing = match context.offered.style() {
-            Style::Pydantic => "Empty directory.",
-            Style::Default | Style::Codex | Style::Claude | Style::Camel => "[the directory is empty]",
+        let nothing = match (context.offered.style(), action) {
+            (_, FileAction::List { after: Some(after), .. }) => {
+                let name = argument(context, Tool::Ls, "after").unwrap_or("after");
+                &format!(
+                    "[there are no entries after `{name}` {}]",
+                    serde_json::Value::from(after.as_str())
+                )
+            }
+            (Style::Pydantic, _) => "Empty directory.",
+            (Style::Default | Style::Codex | Style::Claude | Style::Camel, _) => "[the directory is empty]",
         };
         add(&mut text, nothing);
     }
@@ -183,8 +190,18 @@ fn counts(found: &GrepResponse, context: &CallContext) -> String {
     text
 }
 
-pub(super) fn info(info: &FileInfo, context: &CallContext) -> String {
-    let name = shown(&info.path, context);
+pub(super) fn info(info: &FileInfo, action: &FileAction, context: &CallContext) -> String {
+    let mut name = shown(&info.path, context);
+    // The rest describes what the link leads to.
+    if let (FileAction::Stat(asked), Some(target), true) = (action, &info.target, info.kind != Kind::Link) {
+        let target = line(target);
+        let at = if target == name {
+            String::new()
+        } else {
+            format!(" ({name})")
+        };
+        name = format!("{} -> {target}{at}", visible::line(asked, SHOWN));
+    }
     let kind = match info.kind {
         Kind::File => "file".to_owned(),
         Kind::Directory => "directory".to_owned(),

@@ -50,6 +50,7 @@ fn is_out_of_reach(error: &FilesError) -> bool {
                 | FileError::Outside { .. }
                 | FileError::Permission(_)
                 | FileError::ReadOnly(_)
+                | FileError::Fixed(_)
         ) | FilesError::Refused { .. }
     )
 }

@@ -9,7 +9,8 @@ use crate::conformance::expect::{holds, refused, same};
 use crate::conformance::files::text_of;
 
 /// The smallest image: one pixel.
-const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\xa7\x9a\xa0\xa0\0\0\0\0IEND\xaeB`\x82";
+const PIXEL: &[u8] = b"\x89PNG\x0d\x0a\x1a\x0a\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+    \0\0\0\x0bIDATx\xdac\xf8\x0f\x04\0\x09\xfb\x03\xfdh\xfa\x1c\xcc\0\0\0\0IEND\xaeB`\x82";
 
 fn lines(path: &str, offset: u64, limit: u64) -> ReadRequest {
     ReadRequest {

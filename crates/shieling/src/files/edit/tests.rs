@@ -104,6 +104,25 @@ fn an_edit_writes_a_file_back_in_its_own_encoding() {
 }
 
 #[test]
+fn an_edit_adds_no_character_whose_bytes_would_follow_from_a_guess() {
+    let world = FakeWorkspace::with(&[("f", b"na\xefve \xa3 5\nq\n")]);
+    let error = edit(&world, &request("q", "é")).unwrap_err();
+    let told = error.to_string();
+    assert!(
+        matches!(error, FilesError::Argument { argument: "new", .. }) && told.contains("is a guess from little text"),
+        "{told}"
+    );
+    assert!(told.contains("`é`") && told.contains("windows-1252"), "{told}");
+    // A character that the file contains has the bytes that it has there.
+    edit(&world, &request("q", "£ ïq")).unwrap();
+    edit(&world, &request(" 5", " 6")).unwrap();
+    assert_eq!(world.files.content("f").unwrap(), b"na\xefve \xa3 6\n\xa3 \xefq\n");
+    // Signs of a few kinds alone say nothing of the encoding, however many they are.
+    let world = FakeWorkspace::with(&[("f", &b"\xa3 5, \xe9\n".repeat(30))]);
+    assert!(edit(&world, &request("5", "ā")).is_err());
+}
+
+#[test]
 fn the_second_half_of_a_character_is_not_found() {
     // In Shift_JIS the second byte of ソ is that of a backslash.
     let text = "これは日本語の文章です。ソースコードを表示します。\n";

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
+use super::super::encoding::{self, Encoding, Head};
 use super::collector::{Line, LineCollector, Remaining};
+use super::decoding::{Decoding, first_strange};
 use super::multiline;
 use super::plan::{self, Plan};
 use super::unsearched::{Broken, Unsearched};
@@ -77,16 +79,18 @@ impl<'a> FileSearch<'a> {
     ) -> Result<Searched, Unsearched> {
         let size = content.meta().map_err(Unsearched::Failed)?.size;
         let mut length = self.read(&mut *content, 0, size.min(HEAD))?;
-        let utf16 = match &self.buffer[..length] {
-            [0xFF, 0xFE, ..] => Some(encoding_rs::UTF_16LE),
-            [0xFE, 0xFF, ..] => Some(encoding_rs::UTF_16BE),
-            _other => None,
+        // What a read shows is found: the encoding is determined in the same way.
+        let known = match Head::of(&self.buffer[..length.min(encoding::HEAD)]) {
+            Head::Binary => return Ok(Searched::Binary),
+            Head::Known(encoding) => Some(encoding),
+            Head::Unlabelled => None,
         };
-        if utf16.is_none() && memchr::memchr(0, &self.buffer[..length]).is_some() {
+        let is_wide = known.is_some_and(Encoding::is_wide);
+        if !is_wide && memchr::memchr(0, &self.buffer[..length]).is_some() {
             return Ok(Searched::Binary);
         }
         let goes_on = length as u64 == HEAD && size > HEAD;
-        let whole = utf16.is_some() || self.plan.multiline;
+        let whole = is_wide || self.plan.multiline;
         if goes_on && whole {
             if size > WHOLE as u64 {
                 let limit = WHOLE as u64;
@@ -94,30 +98,47 @@ impl<'a> FileSearch<'a> {
             }
             length = self.read(&mut *content, length, size)?;
         }
-        let bytes = &self.buffer[..length];
+        let is_streamed = goes_on && !whole;
+        let encoding = match (known, first_strange(&self.buffer[..length])) {
+            (Some(encoding), _) => Some(encoding),
+            (None, None) if is_streamed => None,
+            (None, None) => Some(Encoding::UTF_8),
+            (None, Some(at)) if is_streamed => Some(sampled(&mut *content, at as u64, size)?),
+            (None, Some(at)) => Some(Encoding::of_sample(&self.buffer[at..length.min(at + encoding::SAMPLE)])),
+        };
+        let bytes = &self.buffer[encoding.map_or(0, Encoding::mark)..length];
         let decoded;
-        let text = if let Some(encoding) = utf16 {
-            (decoded, _) = encoding.decode_without_bom_handling(&bytes[2..]);
-            if decoded.contains('\0') {
-                return Ok(Searched::Binary);
+        let text = match encoding {
+            Some(encoding) if !encoding.is_utf8() && !is_streamed => {
+                decoded = encoding.decode(bytes);
+                if is_wide && decoded.contains('\0') {
+                    return Ok(Searched::Binary);
+                }
+                decoded.as_bytes()
             }
-            decoded.as_bytes()
-        } else {
-            bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
+            Some(_) | None => bytes,
         };
 
         let mut collector = LineCollector::new(self.plan, resumed, room);
         let result = if self.plan.multiline {
             multiline::search(text, &self.matcher, self.plan, &mut collector, self.stopped)
-        } else if goes_on && !whole {
+        } else if is_streamed {
             let rest = Rest {
                 content,
                 at: HEAD,
                 end: size,
                 stopped: self.stopped,
             };
-            self.searcher
-                .search_reader(&self.matcher, text.chain(rest), &mut collector)
+            let whole = text.chain(rest);
+            match encoding {
+                Some(encoding) if encoding.is_utf8() => {
+                    self.searcher.search_reader(&self.matcher, whole, &mut collector)
+                }
+                _ => {
+                    let decoding = Decoding::new(whole, encoding);
+                    self.searcher.search_reader(&self.matcher, decoding, &mut collector)
+                }
+            }
         } else {
             self.searcher.search_slice(&self.matcher, text, &mut collector)
         };
@@ -156,6 +177,13 @@ impl<'a> FileSearch<'a> {
         }
         Ok(at)
     }
+}
+
+/// Detects the encoding of a large file whose first byte outside of ASCII is at `at`.
+fn sampled(content: &mut dyn Content, at: u64, size: u64) -> Result<Encoding, Unsearched> {
+    let mut sample = vec![0; encoding::SAMPLE.min(usize::try_from(size - at).unwrap_or(encoding::SAMPLE))];
+    let filled = content.read_at(at, &mut sample).map_err(Unsearched::Failed)?;
+    Ok(Encoding::of_sample(&sample[..filled]))
 }
 
 /// The part of a large file after its first read, up to the size at the time it was opened.

@@ -14,6 +14,7 @@ mod collector;
 mod multiline;
 mod page;
 mod plan;
+mod decoding;
 mod file_search;
 mod unsearched;
 

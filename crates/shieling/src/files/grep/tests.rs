@@ -263,6 +263,50 @@ fn lines_beside_a_match_are_given_once() {
 }
 
 #[test]
+fn a_search_finds_what_a_read_shows_in_other_encodings() {
+    let trial = TestWorkspace::new();
+    let japanese = "これは日本語の文章です。ファイルを読みます。\n";
+    trial.put("latin", b"caf\xe9 needle\nna\xefve\n");
+    trial.put("sjis", &encoding_rs::SHIFT_JIS.encode(japanese).0);
+    trial.put(
+        "unmarked",
+        "größe\nplain text\n"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<u8>>(),
+    );
+    // The first bytes that are not ASCII: at the beginning, around the end of the first read, and far behind it.
+    let ascii = "x needle 123456\n".repeat((1 << 16) - 2);
+    for (name, before, after) in [
+        ("large1", String::new(), ascii.repeat(2)),
+        ("large2", ascii.clone(), ascii.repeat(2)),
+        ("large3", ascii.repeat(3), "x\n".repeat(100_000)),
+    ] {
+        trial.put(name, [before.as_bytes(), b"caf\xe9 there\n", after.as_bytes()].concat());
+    }
+    for multiline in [false, true] {
+        let found = |pattern: &str| {
+            trial.hits(&GrepRequest {
+                multiline,
+                ..request(pattern)
+            })
+        };
+        assert_eq!(found("日本語"), [format!("sjis:1:{}", japanese.trim_end())]);
+        assert_eq!(found("^naïve$"), ["latin:2:naïve"]);
+        assert_eq!(found("größe"), ["unmarked:1:größe"]);
+        let line = (1 << 16) - 1;
+        assert_eq!(
+            found("^caf. there$"),
+            [
+                "large1:1:café there".to_owned(),
+                format!("large2:{line}:café there"),
+                format!("large3:{}:café there", 3 * (line - 1) + 1),
+            ]
+        );
+    }
+}
+
+#[test]
 fn files_that_are_no_text_are_counted_and_other_encodings_are_read() {
     let trial = TestWorkspace::new();
     let utf16 = |mark: &[u8], unit: fn(u16) -> [u8; 2]| {
@@ -280,7 +324,7 @@ fn files_that_are_no_text_are_counted_and_other_encodings_are_read() {
     let expected = [
         "be:2:needle ✓",
         "bom:1:needle first",
-        "latin:1:caf\u{fffd} needle",
+        "latin:1:café needle",
         "le:2:needle ✓",
     ];
     for multiline in [false, true] {

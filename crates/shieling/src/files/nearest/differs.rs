@@ -90,6 +90,10 @@ fn quote(c: char) -> char {
 /// Describes how a part of a file differs from a text that it contains except for blanks, quotes, case, escapes or
 /// line numbers.
 pub(super) fn said(window: &str, sought: &str) -> Option<String> {
+    // Nothing differs: a hunk of a patch may fail because of what is around it, such as a missing last line end.
+    if window.contains(sought) {
+        return None;
+    }
     let within = |view: View, text: &str| view(window).contains(&view(text));
     if let Some(bare) = unnumbered(sought)
         && (window.contains(&bare) || said_simply(window, &bare).is_some())

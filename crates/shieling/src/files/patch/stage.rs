@@ -10,6 +10,7 @@ use super::section::{Hunk, Section, unreadable};
 use super::staged::{NewState, Staged};
 use crate::environment::{FileError, Kind, Links};
 use crate::files::diff::{self, Diff, Names};
+use crate::files::edit;
 use crate::files::encoding::Encoding;
 use crate::files::resolve::{self, LoadedFile, ResolvedTarget};
 use crate::files::{Access, Context, FilesError, PatchedFile, PlannedChange};
@@ -303,9 +304,13 @@ fn applied(path: &Path, content: &[u8], hunks: &[Hunk]) -> Result<Applied, Files
         return Err(no_text(why));
     }
     let mut applied = apply(text.as_bytes(), hunks).map_err(misfit)?;
-    let text = String::from_utf8(applied.content).expect("lines of a text and of a patch are text");
-    let lacks = |lacking| no_text(format!("it is {}, which has no `{lacking}`", encoding.name()));
-    let encoded = encoding.encode(&text).map_err(lacks)?;
+    let new = String::from_utf8(applied.content).expect("lines of a text and of a patch are text");
+    let wrong = |why| FilesError::Argument { argument: "patch", why };
+    let lacks = |lacking| wrong(edit::lacks(path, encoding, lacking));
+    let encoded = encoding.encode(&new).map_err(lacks)?;
+    if let Some(uncertain) = encoding.uncertain(bytes, &new) {
+        return Err(wrong(edit::unsure(path, encoding, uncertain)));
+    }
     applied.content = [mark, &encoded].concat();
     Ok(applied)
 }

@@ -250,6 +250,29 @@ fn a_mark_and_an_encoding_are_kept() {
 }
 
 #[test]
+fn a_patch_adds_no_character_whose_bytes_would_follow_from_a_guess() {
+    let world = FakeWorkspace::with(&[("f", b"na\xefve\nq\n")]);
+    let change = |new: &str| format!("--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n naïve\n-q\n+{new}\n");
+    for (new, why) in [("é", "is a guess from little text"), ("閉", "which has no `閉`")] {
+        let error = patch(&world, &change(new)).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    patch(&world, &change("ï!")).unwrap();
+    assert_eq!(world.files.content("f").unwrap(), b"na\xefve\n\xef!\n");
+}
+
+#[test]
+fn lines_that_are_there_are_not_said_to_differ() {
+    let world = FakeWorkspace::with(&[("f", b"a\nb")]);
+    let error = patch(&world, "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n").unwrap_err();
+    let FilesError::Misfit { why, nearest, .. } = error else {
+        panic!("{error}")
+    };
+    assert!(why.contains("the last line of the file has no line end"), "{why}");
+    assert!(nearest.iter().all(|place| place.differs.is_none()), "{nearest:?}");
+}
+
+#[test]
 fn what_cannot_be_read_says_at_which_line() {
     let cases = [
         ("", 1, "no file is named"),

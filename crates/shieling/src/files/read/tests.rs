@@ -238,20 +238,67 @@ fn a_file_that_shrinks_while_it_is_read_is_what_is_left() {
     assert_eq!(read.size, 4);
 }
 
+/// The smallest images of each type: of one pixel.
+fn images() -> [(&'static str, Vec<u8>); 4] {
+    let png = b"\x89PNG\x0d\x0a\x1a\x0a\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU\
+        \0\0\0\x0aIDATx\xdach\0\0\0\x82\0\x81\xdaE\x08;\0\0\0\0IEND\xaeB`\x82";
+    let jpeg = b"\xff\xd8\xff\xe0\0\x04JF\xff\xff\xc0\0\x0b\x08\0\x01\0\x01\x01\x01\x11\0\xff\xda\0\x08\x01\x01\0\0\x3f\0\x7f\xff\xd9";
+    let gif = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    let webp = b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0";
+    [
+        ("image/png", png.to_vec()),
+        ("image/jpeg", jpeg.to_vec()),
+        ("image/gif", gif.to_vec()),
+        ("image/webp", webp.to_vec()),
+    ]
+}
+
+#[test]
+fn a_broken_image_is_a_file_that_is_not_text_and_says_that_it_is_damaged() {
+    for (mime, image) in images() {
+        // The first bytes that tell the type are there, also as far as they tell it from text.
+        for length in [16, image.len() / 2, image.len() - 8] {
+            if mime == "image/gif" && length > 24 {
+                continue;
+            }
+            let read = whole(&world(&image[..length]));
+            let FileContent::Binary {
+                format: Some(format),
+                why: Some(why),
+            } = &read.content
+            else {
+                panic!("{mime}, {length}: {:?}", read.content)
+            };
+            assert_eq!(format, mime);
+            assert!(why.starts_with("it is damaged"), "{why}");
+        }
+    }
+    for magic in [&b"\x89PNG\r\n\x1a\n"[..], b"\xff\xd8\xff", b"\xff\xd8\xff\xff\xff"] {
+        assert!(
+            matches!(whole(&world(magic)).content, FileContent::Binary { .. }),
+            "{magic:?}"
+        );
+    }
+    let [(_, mut png), (_, mut jpeg), (_, mut gif), _] = images();
+    png[19] = 0;
+    jpeg[17] = 0;
+    gif[6] = 0;
+    for content in [png, jpeg, gif] {
+        let FileContent::Binary { why: Some(why), .. } = whole(&world(&content)).content else {
+            panic!("{content:?}")
+        };
+        assert!(why.ends_with("no size in pixels"), "{why}");
+    }
+}
+
 #[test]
 fn images_are_known_by_their_content() {
-    let images: [(&[u8], &str); 4] = [
-        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a\x01\0\x01\0", "image/gif"),
-        (b"RIFF\x01\0\0\0WEBPVP8 ", "image/webp"),
-    ];
-    for (content, expected) in images {
-        let read = whole(&world(content));
-        let FileContent::Image { mime, bytes } = read.content else {
-            panic!("{:?}", read.content)
+    for (mime, content) in images() {
+        let read = whole(&world(&content));
+        let FileContent::Image { mime: is, bytes } = read.content else {
+            panic!("{mime}: {:?}", read.content)
         };
-        assert_eq!((mime.as_str(), bytes.as_slice()), (expected, content));
+        assert_eq!((is.as_str(), bytes.as_slice()), (mime, content.as_slice()));
     }
     let named = FakeWorkspace::with(&[("f", b"I am no image, whatever.png says\n")]);
     assert!(matches!(whole(&named).content, FileContent::Text { .. }));
@@ -324,6 +371,43 @@ fn encodings_are_found_by_the_bytes() {
         assert_eq!(encoding(&read), name, "{expected}");
         assert_eq!(text(&read).0, expected, "{name}");
         assert_eq!(text(&read).2, Some(expected.matches('\n').count() as u64), "{name}");
+    }
+}
+
+#[test]
+fn a_few_accents_are_latin_and_said_to_be_a_guess() {
+    for expected in [
+        "naïve\n",
+        "François\n",
+        "10 µm\n",
+        "£ 5\n",
+        "niño\n",
+        "¡Hola! ¿Qué?\n",
+        "© 2020 Foo\n",
+        "20°C\n",
+        "déjà vu\n",
+        "Smørrebrød\n",
+        "it’s\n",
+        "Straße, Müller, naïve, café\nand so on\n",
+        &"naïve\n".repeat(20),
+        &"£ 5, 10 µm\n".repeat(20),
+    ] {
+        let (content, _, _) = encoding_rs::WINDOWS_1252.encode(expected);
+        let read = whole(&world(&content));
+        assert_eq!((encoding(&read), text(&read).0), ("windows-1252", expected));
+        assert!(
+            read.numbered().ends_with("… the encoding is guessed: windows-1252\n"),
+            "{}",
+            read.numbered()
+        );
+    }
+    for (encoding, expected) in [
+        (encoding_rs::WINDOWS_1251, "Привет, мир\n"),
+        (encoding_rs::SHIFT_JIS, "テスト、日本語\n"),
+        (encoding_rs::EUC_KR, "안녕하세요 세계\n"),
+    ] {
+        let (content, _, _) = encoding.encode(expected);
+        assert_eq!(text(&whole(&world(&content))).0, expected);
     }
 }
 

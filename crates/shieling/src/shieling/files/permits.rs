@@ -3,8 +3,11 @@
 //! ```text
 //! search ─► one of 4 ─┐
 //! all others ─────────┴► one of 8 ─► reads on a thread ─► (approval: no permit is held)
-//! a change, once approved ─► the only change ─► one of 8 ─► changes on a thread
+//! a change, once approved ─► the turn ─► one of 8 ─► changes on a thread
+//! a change whose file was replaced since it was planned ─► the turn ─► one of 8 ─► plans ─► as above, with the turn
 //! ```
+//!
+//! The turn belongs to one change at a time. It is not held while a person is asked.
 //!
 //! Searches take the longest, so they never hold all permits: a read does not wait for a search. Permits are granted
 //! in the order of the requests. A permit belongs to the work, not to the caller: it is released when the thread is
@@ -44,10 +47,13 @@ pub(super) struct Permit {
     _search: Option<OwnedSemaphorePermit>,
 }
 
+/// The turn to change files: while it is held, no other change is made. Dropping it releases it.
+pub(super) struct Turn(#[expect(dead_code, reason = "it is held")] OwnedMutexGuard<()>);
+
 /// The permit of the only change that may be made.
 pub(super) struct ChangePermit {
     _permit: Permit,
-    _alone: OwnedMutexGuard<()>,
+    _turn: Turn,
 }
 
 impl Permits {
@@ -67,16 +73,27 @@ impl Permits {
         }
     }
 
-    /// Waits until no other change is being made, and for a permit.
+    /// Waits for the turn to change files, in the order of the requests. It is to be awaited without a permit, so that
+    /// changes which wait for each other hold none.
     ///
     /// # Cancel safety
     /// As [`Self::look`].
-    pub(super) async fn make(&self) -> ChangePermit {
-        // In this order, so that changes which wait for each other hold no permit.
-        let alone = Arc::clone(&self.making).lock_owned().await;
+    pub(super) async fn turn(&self) -> Turn {
+        Turn(Arc::clone(&self.making).lock_owned().await)
+    }
+
+    /// Waits for the turn, unless it is held already, and for a permit.
+    ///
+    /// # Cancel safety
+    /// As [`Self::look`].
+    pub(super) async fn make(&self, turn: Option<Turn>) -> ChangePermit {
+        let turn = match turn {
+            Some(turn) => turn,
+            None => self.turn().await,
+        };
         ChangePermit {
             _permit: self.look(false).await,
-            _alone: alone,
+            _turn: turn,
         }
     }
 }

@@ -43,7 +43,7 @@ impl HostWriteTarget {
         let not_found = || FileError::NotFound(self.path.clone());
         let directory = self.reach()?.ok_or_else(not_found)?;
         let (_, stat) = self.held(&directory)?.ok_or_else(not_found)?;
-        self.check_free(&stat)?;
+        self.check_movable(&stat)?;
         let name = Path::new(&self.name);
         if stat.kind() != Kind::Directory {
             return rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(self.said("remove"));
@@ -104,7 +104,7 @@ fn pass_through(view: &View, parent: &OwnedFd, name: &OsString, top: &Path, doin
             return Err(FileError::Fixed(top.to_path_buf()));
         }
         if stat.is_mounted() {
-            return Err(FileError::ReadOnly(path));
+            return Err(FileError::Fixed(path));
         }
         match (stat.kind(), doing) {
             (Kind::Directory, _) => {

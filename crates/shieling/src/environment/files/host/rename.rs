@@ -43,7 +43,7 @@ impl HostWriteTarget {
         let not_found = || FileError::NotFound(self.path.clone());
         let from = self.reach()?.ok_or_else(not_found)?;
         let (file, stat) = self.held(&from)?.ok_or_else(not_found)?;
-        self.check_free(&stat)?;
+        self.check_movable(&stat)?;
         if stat.kind() == Kind::Directory {
             self.check_open(&from)?;
         }

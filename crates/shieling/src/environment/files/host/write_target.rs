@@ -180,6 +180,14 @@ impl HostWriteTarget {
         Ok(())
     }
 
+    /// Whether what stands at the name may be moved or removed. What is mounted there may be writable, and still not.
+    pub(super) fn check_movable(&self, stat: &Stat) -> Result<(), FileError> {
+        if stat.is_mounted() {
+            return Err(FileError::Fixed(self.path.clone()));
+        }
+        Ok(())
+    }
+
     pub(super) fn said(&self, doing: &'static str) -> impl Fn(Errno) -> FileError {
         move |errno| refused(errno, doing, &self.path)
     }
