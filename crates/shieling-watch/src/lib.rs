@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod plan;
+mod closed;
 mod tree;
 mod notifier;
 mod look;
