@@ -119,7 +119,9 @@ impl Drop for Widened {
         if known.holders > 0 {
             return;
         }
-        let Ok(stat) = rustix::fs::fstat(&self.directory) else { return };
+        let Ok(stat) = rustix::fs::fstat(&self.directory) else {
+            return;
+        };
         if changed_at(&stat) != known.changed_by_us {
             known.changed = changed_at(&stat);
         }

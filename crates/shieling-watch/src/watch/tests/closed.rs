@@ -105,7 +105,9 @@ fn a_repository_that_a_command_makes_and_closes_is_judged_as_one_that_is_open() 
 
 #[test]
 fn what_the_user_has_closed_before_is_the_users() {
-    let place = Place::with(&format!("{REPOSITORY}\necho theirs >.git/hooks/pre-commit; chmod 000 .git"));
+    let place = Place::with(&format!(
+        "{REPOSITORY}\necho theirs >.git/hooks/pre-commit; chmod 000 .git"
+    ));
     as_owner(&place, || {
         for watch in [Place::watch, Place::watch_beside] {
             let mut watch = watch(&place);

@@ -438,13 +438,15 @@ impl Stage {
         }
         let own = set.id().to_owned();
         let done = store.commit(&mut frozen.set, &Choice::default(), self.surroundings(), None);
-        let Committed { id, judged } = match done {
+        let Committed { id, mut judged } = match done {
             Ok(done) => done,
             Err(error) => {
                 store.discard(frozen.set)?;
                 return Err(error.into());
             }
         };
+        judged.held_back += frozen.uncopied.len() as u64;
+        judged.held.extend(frozen.uncopied.iter().cloned());
         // What was not committed of the copy is in the layer still.
         if id.as_deref() != Some(frozen.set.id()) {
             let rest = store.get(frozen.set.id());

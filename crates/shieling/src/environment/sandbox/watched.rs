@@ -460,7 +460,10 @@ impl Watched {
     /// Tells of directories that a command made or changed, and that cannot be read.
     fn tell_unread(&mut self, root: &Path, unread: BTreeSet<PathBuf>) {
         // What lies below one of them is of the same reason.
-        for path in unread.iter().filter(|path| !path.ancestors().skip(1).any(|above| unread.contains(above))) {
+        for path in unread
+            .iter()
+            .filter(|path| !path.ancestors().skip(1).any(|above| unread.contains(above)))
+        {
             match self.told.len() < TOLD {
                 true => self.told.insert(0, not_read(&self.workspace, &root.join(path))),
                 false => self.unread += 1,
@@ -624,8 +627,9 @@ fn unattended(workspace: &Path, error: &io::Error) -> HeldBack {
 fn not_read(workspace: &Path, path: &Path) -> HeldBack {
     HeldBack {
         path: path.strip_prefix(workspace).unwrap_or(path).to_path_buf(),
-        because: "a command made or changed this directory, and it cannot be read, so that what is in it was not judged"
-            .to_owned(),
+        because:
+            "a command made or changed this directory, and it cannot be read, so that what is in it was not judged"
+                .to_owned(),
         instead: "look at what is in it before a tool of yours does, and remove what you do not want".to_owned(),
     }
 }
