@@ -152,7 +152,7 @@ fn a_closed_directory_that_is_exchanged_for_a_link_leads_nowhere() {
         let outside = place.path().join("outside");
         fs::create_dir(&outside).expect("made");
         fs::write(outside.join("pre-push"), "theirs").expect("written");
-        fs::set_permissions(&outside, fs::Permissions::from_mode(0)).expect("ours");
+        fs::set_permissions(&outside, fs::Permissions::from_mode(0o000)).expect("ours");
         let mut watch = place.watch();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -163,7 +163,7 @@ fn a_closed_directory_that_is_exchanged_for_a_link_leads_nowhere() {
                     let _ = symlink(&outside, &hooks);
                     let _ = fs::remove_file(&hooks);
                     let _ = fs::rename(&aside, &hooks);
-                    let _ = fs::set_permissions(&hooks, fs::Permissions::from_mode(0));
+                    let _ = fs::set_permissions(&hooks, fs::Permissions::from_mode(0o000));
                 }
             });
             for _ in 0..100 {
