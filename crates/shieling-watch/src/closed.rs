@@ -14,8 +14,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
 
-use crate::tree::{Time, changed_at};
-
 /// What an owner needs to list a directory, and to replace what is in it. It is always all of it, so that two processes
 /// that open one directory never take the mode of each other for the owner's.
 const OPEN: u32 = 0o700;
@@ -26,6 +24,9 @@ const REMEMBERED: usize = 100_000;
 /// The directories that this process has opened. One for the process, as threads that look at once share their modes.
 static OPENED: Mutex<BTreeMap<(u64, u64), Opened>> = Mutex::new(BTreeMap::new());
 static ANY: AtomicBool = AtomicBool::new(false);
+
+/// A time of the kernel's, in nanoseconds since 1970.
+pub(crate) type Time = i128;
 
 #[derive(Debug)]
 struct Opened {
@@ -130,6 +131,10 @@ impl Drop for Widened {
             known.changed_by_us = rustix::fs::fstat(&self.directory).map_or(known.changed, |stat| changed_at(&stat));
         }
     }
+}
+
+fn changed_at(stat: &Stat) -> Time {
+    Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec)
 }
 
 /// When something changed last by another hand than this process's.

@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use shieling_gate::{Entry, Kind, Tree};
 
+pub(crate) use crate::closed::Time;
 use crate::closed::{Widened, changed_by_others};
 
 /// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
@@ -31,9 +32,6 @@ const PART: usize = 2 << 10;
 /// Says that a path is longer than [`LONGEST_PATH`]. The kernel's own errno also stands for a single name.
 pub(crate) const TOO_LONG: Errno = Errno::OVERFLOW;
 
-/// A time of the kernel's, in nanoseconds since 1970.
-pub(crate) type Time = i128;
-
 /// Whether what has this stamp now may be changed again within one tick of the clock that gives stamps.
 pub(crate) fn is_young(changed: Time) -> bool {
     is_young_at(changed, now())
@@ -50,11 +48,6 @@ pub(crate) fn is_young_at(changed: Time, taken: Time) -> bool {
 pub(crate) fn now() -> Time {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
     Time::from(now.tv_sec) * 1_000_000_000 + Time::from(now.tv_nsec)
-}
-
-/// When something changed last.
-pub(crate) fn changed_at(stat: &Stat) -> Time {
-    Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec)
 }
 
 /// By what the kernel tells one state of a file from another.
