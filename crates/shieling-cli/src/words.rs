@@ -550,14 +550,14 @@ mod tests {
 
     #[test]
     fn changes_that_were_not_committed_make_the_status_of_success_a_failure() {
-        let with = |mode, state, code| Outcome {
-            exit_code: Some(code),
-            changes: Some(Changes {
-                mode,
-                state,
-                ..Changes::direct()
-            }),
-            ..outcome(Status::Exited)
+        let with = |mode, state, code| {
+            let mut changes = Changes::direct();
+            (changes.mode, changes.state) = (mode, state);
+            Outcome {
+                exit_code: Some(code),
+                changes: Some(changes),
+                ..outcome(Status::Exited)
+            }
         };
         for (mode, state, code, expected) in [
             (ChangeMode::Commit, ChangeState::Committed, 0, 0),
