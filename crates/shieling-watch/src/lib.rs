@@ -25,6 +25,7 @@ mod tree;
 mod notifier;
 mod look;
 mod handover;
+mod replace;
 mod watch;
 
 pub use plan::Plan;
