@@ -485,6 +485,8 @@ impl ChangeSet {
         };
         let (directory, header) = (&self.directory, &mut self.header);
         header.counts = counts;
+        // Who finishes it after a kill has no other way to know them.
+        header.write(directory)?;
         let ended = apply::run(&places, Direction::Forward, |ended| settle(directory, header, ended))?;
         match ended {
             Ended::Applied => {

@@ -14,7 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::node::{Identity, Kind, Node};
 use crate::refresh::Shadows;
 use crate::scan::{Action, Descent, Found};
-use crate::set::{ChangeSet, Choice, HeldPaths, Judged, Limits, check};
+use crate::set::{ChangeSet, Choice, Held, HeldPaths, Judged, Limits, check};
 
 /// The owner's rights without which nothing can be put into a directory.
 const OPEN: u32 = 0o700;
@@ -33,6 +33,8 @@ pub(crate) struct Snapshot<'s> {
     /// The path and node of everything that was copied.
     pub(crate) copied: Copied,
     pub(crate) judged: Judged,
+    /// What cannot be copied, whatever was chosen, and so is held back.
+    pub(crate) uncopied: Vec<Held>,
 }
 
 impl<'s> Snapshot<'s> {
@@ -47,6 +49,7 @@ impl<'s> Snapshot<'s> {
             last: None,
             copied: Copied::default(),
             judged: Judged::default(),
+            uncopied: Vec::new(),
         }
     }
 
@@ -74,6 +77,14 @@ impl<'s> Snapshot<'s> {
                 return Ok(Descent::Enter);
             }
             if !self.choice.has(path) || self.is_held(path) {
+                return Ok(Descent::Enter);
+            }
+            if let Some(new) = change
+                .new
+                .as_ref()
+                .filter(|new| matches!(new.kind, Kind::Socket | Kind::Device))
+            {
+                self.uncopied.push(uncopied(path, new));
                 return Ok(Descent::Enter);
             }
             self.judged.note(change);
@@ -117,7 +128,10 @@ impl<'s> Snapshot<'s> {
     }
 
     fn is_held(&self, path: &Path) -> bool {
-        !self.held.is_empty() && path.ancestors().any(|path| self.held.contains(path))
+        // What lay in a directory whose place such a thing took stays as well. It comes right after it.
+        let is_below = |uncopied: &Held| path.starts_with(&uncopied.path);
+        self.uncopied.last().is_some_and(is_below)
+            || !self.held.is_empty() && path.ancestors().any(|path| self.held.contains(path))
     }
 
     /// The copy's directory for a path, made like the one that will be there.
@@ -226,5 +240,17 @@ impl<'s> Snapshot<'s> {
             }
         }
         Ok(())
+    }
+}
+
+fn uncopied(path: &Path, node: &Node) -> Held {
+    Held {
+        path: path.to_path_buf(),
+        rule: "kind.uncopied",
+        because: format!(
+            "it is a {}, which cannot be copied into the workspace",
+            node.kind.name()
+        ),
+        instead: "make it in `/tmp`".to_owned(),
     }
 }

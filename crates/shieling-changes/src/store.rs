@@ -14,7 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
-use crate::set::{ChangeSet, Choice, Committed, HeldPaths, Limits, Surroundings, UPPER, WORK};
+use crate::set::{ChangeSet, Choice, Committed, Held, HeldPaths, Limits, Surroundings, UPPER, WORK};
 use crate::snapshot::Snapshot;
 
 /// The name of a set's lock.
@@ -41,6 +41,8 @@ pub struct Frozen {
     pub set: ChangeSet,
     /// Whether the workspace had changed in the same places already, in a way that cannot be merged.
     pub has_conflicts: bool,
+    /// What is held back since it cannot be copied. It is not in the set.
+    pub uncopied: Vec<Held>,
     copied: Copied,
 }
 
@@ -300,7 +302,9 @@ impl Store {
             let upper = part.layer()?;
             let mut snapshot = Snapshot::new(set, &upper, choice, &held);
             let taken = snapshot.take(bases, shadows.as_deref(), self.limits);
-            let (mut judged, copied) = (snapshot.judged, snapshot.copied);
+            let (mut judged, copied, uncopied) = (snapshot.judged, snapshot.copied, snapshot.uncopied);
+            held.extend(uncopied.iter().map(|held| held.path.clone()));
+            told.extend(uncopied);
             if let Err(error) = taken {
                 self.discard(part)?;
                 return Err(error);
@@ -375,7 +379,7 @@ impl Store {
         let (choice, held) = (Choice::default(), HeldPaths::new());
         let mut snapshot = Snapshot::new(set, &upper, &choice, &held);
         let taken = snapshot.take(&bases, shadows, self.limits);
-        let (judged, copied) = (snapshot.judged, snapshot.copied);
+        let (judged, copied, uncopied) = (snapshot.judged, snapshot.copied, snapshot.uncopied);
         if taken.is_err() || copied.is_empty() {
             self.discard(part)?;
             return taken.map(|()| None);
@@ -384,6 +388,7 @@ impl Store {
         Ok(Some(Frozen {
             set: part,
             has_conflicts: judged.conflicting > 0,
+            uncopied,
             copied,
         }))
     }

@@ -111,6 +111,8 @@ pub(crate) struct Plan {
     pub(crate) keeps_home: bool,
     /// Where changes to the workspace go.
     pub(crate) changes: Changes,
+    /// Whether that was said for this run, and not in a file.
+    pub(crate) changes_named: bool,
     /// Whether files that run code later can be changed.
     pub(crate) open_protected: bool,
     /// Whether the workspace may be a home, or hold one.
@@ -248,6 +250,7 @@ impl Plan {
     /// Fills in what nobody said, and refuses what cannot hold.
     pub(crate) fn new(loaded: Loaded, purpose: Purpose) -> Result<Self, Failure> {
         let env_named = loaded.settings.env.is_some();
+        let changes_named = loaded.settings.changes.is_some() && loaded.file_of("changes").is_none();
         let chosen = loaded.settings.env.clone();
         let chosen = chosen.unwrap_or(Chosen::Here(purpose.default_environment()));
         let env = chosen.name();
@@ -358,6 +361,7 @@ impl Plan {
             write: settings.write,
             keeps_home: settings.home == Some(Home::Persistent),
             changes: settings.changes.unwrap_or_default(),
+            changes_named,
             open_protected: settings.open_protected,
             allow_home: settings.allow_home,
             fixed,

@@ -26,7 +26,7 @@ use crate::config::{Loaded, Printable, Surroundings, files, reason};
 use crate::host::Host;
 use crate::input::{self, Fed};
 use crate::missing;
-use crate::options::{Approval, EnvironmentName, Settings, Source};
+use crate::options::{Approval, Changes, EnvironmentName, Settings, Source};
 use crate::output::{Written, all_written, copy, is_one_place};
 use crate::plan::{self, Plan, Purpose};
 use crate::pty::Inner;
@@ -58,6 +58,17 @@ pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
             );
             crate::print::write_all(io::stderr().lock(), &told)?;
         }
+    }
+    let staged = match plan.changes {
+        Changes::Commit => Some("commit"),
+        Changes::Review => Some("review"),
+        Changes::Direct | Changes::Discard => None,
+    };
+    if let Some(mode) = staged.filter(|_| plan.readonly && plan.changes_named) {
+        let told = format!(
+            "note: `--changes {mode}` has no effect with `--readonly`, under which nothing in the workspace changes\n"
+        );
+        crate::print::write_all(io::stderr().lock(), &told)?;
     }
     if !plan.leaves_open() {
         return Ok(());

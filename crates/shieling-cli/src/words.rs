@@ -7,8 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use shieling::outcome::{
-    ChangeState, ChangeTotals, Changes, Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, NetworkSummary,
-    Outcome, Status,
+    ChangeMode, ChangeState, ChangeTotals, Changes, Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource,
+    NetworkSummary, Outcome, Status,
 };
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
@@ -75,7 +75,11 @@ impl fmt::Display for Failure {
 pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
     match outcome.status {
         // A status is a byte to the kernel; the library cannot see a larger one.
-        Status::Exited => outcome.exit_code.map_or(FAILED, |code| code.to_le_bytes()[0]),
+        Status::Exited => match outcome.exit_code.map_or(FAILED, |code| code.to_le_bytes()[0]) {
+            // Who goes by the status would take the work for done.
+            0 if outcome.changes.as_ref().is_some_and(is_uncommitted) => FAILED,
+            code => code,
+        },
         Status::Signalled | Status::OutOfMemory | Status::OutputLimit => outcome
             .signal
             .map_or(137, |signal| 128_u8.wrapping_add(signal.to_le_bytes()[0])),
@@ -83,6 +87,11 @@ pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
         Status::Denied | Status::NeedsApproval | Status::RateLimited => REFUSED,
         Status::Running | Status::Lost | Status::Failed => FAILED,
     }
+}
+
+/// Whether changes that were to be committed were not. What is held back is no such case: the rest is committed.
+fn is_uncommitted(changes: &Changes) -> bool {
+    changes.mode == ChangeMode::Commit && matches!(changes.state, ChangeState::Waiting | ChangeState::Conflict)
 }
 
 /// What is to be told on stderr about how a command ended; empty if its status says it all.
@@ -309,10 +318,13 @@ fn staged(lines: &mut Lines, changes: &Changes) {
         lines.add("conflict", format!("`{path}`: {because}"));
     }
     let totals = changes.totals.unwrap_or_default();
-    let counts = format!(
-        "{} added, {} modified, {} deleted",
-        totals.added, totals.modified, totals.deleted
-    );
+    let counts = match changes.totals {
+        Some(totals) => format!(
+            "{} added, {} modified, {} deleted",
+            totals.added, totals.modified, totals.deleted
+        ),
+        None => "not counted".to_owned(),
+    };
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) => {}
         (ChangeState::Discarded, _) if totals == ChangeTotals::default() => {}
@@ -533,6 +545,29 @@ mod tests {
                 ..outcome(Status::Exited)
             };
             assert_eq!(told(&ended), format!("exit {code}\n\n"));
+        }
+    }
+
+    #[test]
+    fn changes_that_were_not_committed_make_the_status_of_success_a_failure() {
+        let with = |mode, state, code| {
+            let mut changes = Changes::direct();
+            (changes.mode, changes.state) = (mode, state);
+            Outcome {
+                exit_code: Some(code),
+                changes: Some(changes),
+                ..outcome(Status::Exited)
+            }
+        };
+        for (mode, state, code, expected) in [
+            (ChangeMode::Commit, ChangeState::Committed, 0, 0),
+            (ChangeMode::Commit, ChangeState::Conflict, 0, FAILED),
+            (ChangeMode::Commit, ChangeState::Waiting, 0, FAILED),
+            (ChangeMode::Commit, ChangeState::Conflict, 3, 3),
+            (ChangeMode::Review, ChangeState::Waiting, 0, 0),
+            (ChangeMode::Discard, ChangeState::Discarded, 0, 0),
+        ] {
+            assert_eq!(exit_status(&with(mode, state, code)), expected, "{mode:?} {state:?}");
         }
     }
 

@@ -24,6 +24,8 @@ pub(crate) enum Check {
     Tasks,
     /// A text that has none of these in it, in any case; they are in lower case.
     Lacks(&'static [&'static str]),
+    /// An XML file with one element and nothing in it.
+    EmptyXml,
     /// Lines of a tool's name and versions.
     ToolVersions,
     /// Lines of versions.
@@ -110,6 +112,7 @@ impl Check {
                 let word = words.iter().find(|word| text.contains(**word))?;
                 Some(format!("`{word}` stands in it").into())
             }
+            Self::EmptyXml => (!is_empty_xml(text)).then(|| "something stands in it".to_owned().into()),
             Self::ToolVersions => held_line(text, |line| {
                 let mut words = line.split_whitespace();
                 words.next().is_some_and(is_plain_name) && words.all(is_version)
@@ -228,6 +231,37 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
         }
     }
     rest.ends_with(last)
+}
+
+/// Whether a text is one XML element without anything in it, with plain attributes.
+fn is_empty_xml(text: &str) -> bool {
+    let plain = |char: char| char.is_ascii_alphanumeric() || char.is_ascii_whitespace() || "=\"'.-_".contains(char);
+    let text = text.trim();
+    let text = match text.strip_prefix("<?xml ").map(|rest| rest.split_once("?>")) {
+        Some(Some((declared, rest))) if declared.chars().all(plain) => rest.trim(),
+        Some(_) => return false,
+        None => text,
+    };
+    let Some(inside) = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')) else {
+        return false;
+    };
+    let tag = match inside.strip_suffix('/') {
+        Some(tag) => tag,
+        None => {
+            let Some((tag, end)) = inside.split_once('>') else {
+                return false;
+            };
+            let name = tag.split_ascii_whitespace().next().unwrap_or_default();
+            let Some(end) = end.trim_start().strip_prefix("</") else {
+                return false;
+            };
+            if name != end.trim_end() {
+                return false;
+            }
+            tag
+        }
+    };
+    tag.starts_with(|char: char| char.is_ascii_alphabetic()) && tag.chars().all(plain)
 }
 
 /// The first line that is neither empty, a comment, nor fine.

@@ -35,6 +35,17 @@ const FOLDERS: &[Row] = &[
             "[1]",
         ],
     ),
+    // Language servers, which Copilot CLI starts.
+    content(
+        &["lsp.json", ".github/lsp.json"],
+        Check::Json(&["$schema", "lspServers={}"]),
+        "an agent of the user starts the language servers that it names",
+        &["{\"lspServers\": {}}", "{}"],
+        &[
+            "{\"lspServers\": {\"a\": {\"command\": \"x\", \"args\": []}}}",
+            "not json",
+        ],
+    ),
     // Editors.
     content(
         &[".vscode/settings.json"],
@@ -204,6 +215,22 @@ const FOLDERS: &[Row] = &[
         &[
             "<inspection_tool class=\"SSBasedInspection\"><searchConfiguration>",
             "<inspection_tool class=\"&#83;SBasedInspection\">",
+        ],
+    ),
+    content(
+        // As an editor writes it for a project that has nothing set. Otherwise it names what runs the project.
+        &[".idea/misc.xml"],
+        Check::EmptyXml,
+        EDITOR,
+        &[
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project version=\"4\">\n</project>\n",
+            "<project/>",
+        ],
+        &[
+            "<project><component name=\"x\"/></project>",
+            "<!DOCTYPE project [<!ENTITY x SYSTEM \"y\">]><project/>",
+            "<project>&x;</project>",
+            "",
         ],
     ),
     project(
@@ -433,6 +460,20 @@ const FOLDERS: &[Row] = &[
             "{\"permissions\": {\"allow\": [\"Bash\"]}}",
             "{\"env\": {\"PATH\": \"x\"}}",
             "{\"apiKeyHelper\": \"x\"}",
+        ],
+    ),
+    content(
+        // Letta Code: hooks, and permissions for its tools.
+        &[".letta/settings.json", ".letta/settings.local.json"],
+        Check::Json(&["$schema", "lastAgent=word", "permissions/deny"]),
+        AGENT,
+        &[
+            "{\"lastAgent\": \"agent-1\"}",
+            "{\"permissions\": {\"deny\": [\"Bash\"]}}",
+        ],
+        &[
+            "{\"hooks\": {\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]}}",
+            "{\"permissions\": {\"allow\": [\"Bash\"]}}",
         ],
     ),
     project(

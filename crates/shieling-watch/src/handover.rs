@@ -142,6 +142,7 @@ impl Reader<'_> {
                 let seen = Seen {
                     stamp: self.stamp()?,
                     is_young: self.byte()? != 0,
+                    was_closed: false,
                 };
                 Part::Directory(path, Some(seen))
             }

@@ -20,10 +20,12 @@
 #![forbid(unsafe_code)]
 
 mod plan;
+mod closed;
 mod tree;
 mod notifier;
 mod look;
 mod handover;
+mod replace;
 mod watch;
 
 pub use plan::Plan;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use shieling_gate::{Concern, Gate, Kind, is_object_store};
 
 use crate::notifier::Notifier;
-use crate::tree::{self, KEPT, Kept, Live, Stamp, Time, is_young};
+use crate::tree::{self, Directory, KEPT, Kept, Live, Stamp, Time, is_young};
 
 /// How many directories are looked at by one gate.
 const BATCH: usize = 32;
@@ -52,9 +52,24 @@ pub(crate) struct Listed {
     pub(crate) unsure: Vec<PathBuf>,
     /// Whether it may change, or have changed, without another stamp: it is listed again at the next look.
     pub(crate) is_young: bool,
+    /// Whether its owner has closed it.
+    pub(crate) was_closed: bool,
 }
 
 impl Listed {
+    /// A directory in which nothing can be looked at.
+    pub(crate) fn unread(ahead: Ahead) -> Self {
+        Self {
+            ahead,
+            stamp: Stamp::NONE,
+            directories: Vec::new(),
+            matter: Vec::new(),
+            unsure: Vec::new(),
+            is_young: true,
+            was_closed: true,
+        }
+    }
+
     /// The directories in it, to be looked at.
     pub(crate) fn next(&self, since: Time) -> impl Iterator<Item = Ahead> {
         let is_changed = self.stamp.changed >= since;
@@ -72,6 +87,11 @@ impl Listed {
     }
 }
 
+/// Whether there is no directory at a path any more.
+pub(crate) fn is_gone(errno: Errno) -> bool {
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].contains(&errno)
+}
+
 /// Looks into a directory.
 pub(crate) fn list(
     live: &Live,
@@ -80,24 +100,19 @@ pub(crate) fn list(
     ahead: Ahead,
     with_content: bool,
 ) -> Result<Listed, Errno> {
-    let mut listed = Listed {
-        stamp: Stamp::NONE,
-        directories: Vec::new(),
-        matter: Vec::new(),
-        unsure: Vec::new(),
-        is_young: true,
-        ahead,
-    };
-    let Some(directory) = live.listing(&listed.ahead.path)? else {
-        // Closed to its owner, and so to the user's tools. Once it is open, it is listed.
-        return Ok(listed);
-    };
+    let directory = live.directory(&ahead.path)?;
     if let Some(notifier) = notifier {
         // Before it is read, so that nothing is missed in between.
-        notifier.add(&directory, &listed.ahead.path);
+        notifier.add(&directory, &ahead.path);
     }
-    listed.stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
-    listed.is_young = is_young(listed.stamp.changed);
+    let stamp = Stamp::of(&rustix::fs::fstat(&directory)?);
+    let mut listed = Listed {
+        stamp,
+        // The stamp of one that we open is ours, so that it does not tell what changes at this moment.
+        is_young: directory.was_closed() || is_young(stamp.changed),
+        was_closed: directory.was_closed(),
+        ..Listed::unread(ahead)
+    };
     let mut buffer = Vec::with_capacity(32 * 1024);
     let mut entries = RawDir::new(&directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
@@ -134,7 +149,7 @@ pub(crate) fn list(
 }
 
 /// Looks at a name in a directory. Nothing if it went, or changes at this moment.
-fn keep(directory: &OwnedFd, name: &OsStr, with_content: bool) -> Option<Kept> {
+fn keep(directory: &Directory, name: &OsStr, with_content: bool) -> Option<Kept> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let stamp = Stamp::of(&stat);
     // Now, and not once it was read: what is written after that has a later stamp, or one that is young.
@@ -205,12 +220,14 @@ impl First<'_> {
                 let mut listed = Vec::with_capacity(batch.len());
                 for batch in batch.chunks(BATCH) {
                     let gate = gate();
-                    // What cannot be read by us, no tool of the user reads.
-                    listed.extend(
-                        batch
-                            .iter()
-                            .filter_map(|ahead| list(live, &gate, notifier, ahead.clone(), true).ok()),
-                    );
+                    listed.extend(batch.iter().filter_map(|ahead| {
+                        match list(live, &gate, notifier, ahead.clone(), true) {
+                            Ok(listed) => Some(listed),
+                            Err(errno) if is_gone(errno) => None,
+                            // Closed to us, and so to commands and to the user's tools. Once it is open, it is listed.
+                            Err(_) => Some(Listed::unread(ahead.clone())),
+                        }
+                    }));
                 }
                 listed
             };

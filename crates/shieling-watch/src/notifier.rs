@@ -99,11 +99,11 @@ impl Notifier {
     }
 
     /// Watches an open directory at this path. The watch stays with the directory when it is moved.
-    pub(crate) fn add(&self, directory: &OwnedFd, path: &Path) {
+    pub(crate) fn add(&self, directory: impl AsFd, path: &Path) {
         if self.has_gaps() {
             return;
         }
-        let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        let name = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
         // The lock is taken first: an event is not read before its path is known.
         let mut watched = self.watched();
         match inotify::add_watch(&self.descriptor, name, FLAGS) {

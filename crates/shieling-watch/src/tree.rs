@@ -4,13 +4,17 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use shieling_gate::{Entry, Kind, Tree};
+
+pub(crate) use crate::closed::Time;
+use crate::closed::{Widened, changed_by_others};
 
 /// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
 pub(crate) const LONGEST: usize = shieling_gate::settings::LONGEST + 1;
@@ -21,8 +25,12 @@ pub(crate) const KEPT: usize = 16 << 20;
 /// Bytes of all contents that one judgement holds.
 const CONTENTS: usize = 256 << 20;
 
-/// A time of the kernel's, in nanoseconds since 1970.
-pub(crate) type Time = i128;
+/// The longest path that is looked at. The kernel takes 4,096 bytes at once, so that a longer one is gone along in parts.
+const LONGEST_PATH: usize = 16 << 10;
+const PART: usize = 2 << 10;
+
+/// Says that a path is longer than [`LONGEST_PATH`]. The kernel's own errno also stands for a single name.
+pub(crate) const TOO_LONG: Errno = Errno::OVERFLOW;
 
 /// Whether what has this stamp now may be changed again within one tick of the clock that gives stamps.
 pub(crate) fn is_young(changed: Time) -> bool {
@@ -64,7 +72,7 @@ impl Stamp {
         Self {
             device: stat.st_dev,
             inode: stat.st_ino,
-            changed: Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec),
+            changed: changed_by_others(stat),
             owner: (stat.st_uid, stat.st_gid),
         }
     }
@@ -80,12 +88,38 @@ impl Stamp {
 pub(crate) struct Seen {
     pub(crate) stamp: Stamp,
     pub(crate) is_young: bool,
+    /// Whether its owner has closed it, and it was opened for this.
+    pub(crate) was_closed: bool,
 }
 
 /// The files as they are, beneath a directory that is held.
+///
+/// A directory of ours that its owner closed is opened for as long as it is looked at ([`Widened`]).
 #[derive(Debug)]
 pub(crate) struct Live {
     root: OwnedFd,
+    /// Whether directories that nobody can enter are left closed.
+    leaves_closed: AtomicBool,
+}
+
+/// A directory that is open and can be searched for as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    file: OwnedFd,
+    widened: Option<Widened>,
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Directory {
+    /// Whether its owner has closed it.
+    pub(crate) fn was_closed(&self) -> bool {
+        self.widened.is_some()
+    }
 }
 
 impl Live {
@@ -93,62 +127,138 @@ impl Live {
     pub(crate) fn hold(path: &Path) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-        Ok(Self { root })
+        Ok(Self {
+            root,
+            leaves_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Says whether commands run, and no outcome is due. Then directories that nobody can enter are left closed: no tool of
+    /// the user reads them either, and a command can rely on it. One that can be entered and not listed is opened all the
+    /// same, since git runs a hook in it.
+    pub(crate) fn leave_closed(&self, leaves_closed: bool) {
+        self.leaves_closed.store(leaves_closed, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leaves_closed(&self) -> bool {
+        self.leaves_closed.load(Ordering::Relaxed)
+    }
+
+    /// Opens a directory to its owner, if `lacks` says so of its mode.
+    fn widen(&self, directory: BorrowedFd<'_>, lacks: impl FnOnce(u32) -> bool) -> Result<Widened, Errno> {
+        Widened::new(directory, |mode| {
+            lacks(mode) && (mode & 0o100 != 0 || !self.leaves_closed())
+        })
     }
 
     /// Opens something beneath it, by a way without links.
     pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let path = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
+        if path.as_os_str().is_empty() {
+            return self.open_part(self.root.as_fd(), Path::new("."), flags);
+        }
+        if path.as_os_str().len() <= PART {
+            return self.open_part(self.root.as_fd(), path, flags);
+        }
+        if path.as_os_str().len() > LONGEST_PATH {
+            return Err(TOO_LONG);
+        }
+        let mut at: Option<OwnedFd> = None;
+        let mut part = PathBuf::new();
+        let mut names = path.iter().peekable();
+        while let Some(name) = names.next() {
+            part.push(name);
+            let from = at.as_ref().unwrap_or(&self.root).as_fd();
+            match names.peek() {
+                None => return self.open_part(from, &part, flags),
+                Some(next) if part.as_os_str().len() + next.len() >= PART => {
+                    at = Some(self.open_part(from, &part, OFlags::PATH | OFlags::DIRECTORY)?);
+                    part.clear();
+                }
+                Some(_) => {}
+            }
+        }
+        Err(Errno::INVAL)
+    }
+
+    /// Opens something beneath a directory, by a way that the kernel takes at once.
+    fn open_part(&self, from: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         // A rename elsewhere makes the kernel give up looking.
         for _ in 0..100 {
-            match rustix::fs::openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), how) {
+            match rustix::fs::openat2(from, path, flags | OFlags::CLOEXEC, Mode::empty(), how) {
                 Err(Errno::AGAIN) => {}
+                Err(Errno::ACCESS) => return self.open_by_names(from, path, flags),
                 other => return other,
             }
         }
         Err(Errno::AGAIN)
     }
 
-    pub(crate) fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
+    /// Opens something by one name after the other, through directories that their owner closed. A name that is exchanged
+    /// for a link meanwhile is refused, since none is followed.
+    fn open_by_names(&self, from: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let mut at: Option<OwnedFd> = None;
+        let mut names = path.iter().peekable();
+        while let Some(name) = names.next() {
+            let from = at.as_ref().map_or(from, AsFd::as_fd);
+            let flags = match names.peek() {
+                None => flags,
+                Some(_) => OFlags::PATH | OFlags::DIRECTORY,
+            };
+            let open = || rustix::fs::openat(from, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+            let opened = match open() {
+                Err(Errno::ACCESS) => {
+                    let _widened = self.widen(from, |mode| mode & 0o100 == 0)?;
+                    open()?
+                }
+                other => other?,
+            };
+            at = Some(opened);
+        }
+        at.ok_or(Errno::INVAL)
     }
 
-    /// Opens a directory to list it; `None` if it is closed to us. One of ours that can be entered and not listed is
-    /// opened for a moment: git runs a hook in it all the same.
-    pub(crate) fn listing(&self, path: &Path) -> Result<Option<OwnedFd>, Errno> {
-        let closed = match self.directory(path) {
-            Err(Errno::ACCESS) => self.open(path, OFlags::PATH | OFlags::DIRECTORY),
-            other => return other.map(Some),
-        };
-        let closed = match closed {
-            Err(Errno::ACCESS) => return Ok(None),
-            other => other?,
-        };
-        let stat = rustix::fs::fstat(&closed)?;
-        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
-        if !mode.contains(Mode::XUSR) || stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Ok(None);
+    /// Opens a directory to list it, and to use the names in it.
+    pub(crate) fn directory(&self, path: &Path) -> Result<Directory, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        match self.open(path, flags) {
+            Err(Errno::ACCESS) => {
+                let closed = self.open(path, OFlags::PATH | OFlags::DIRECTORY)?;
+                let widened = self.widen(closed.as_fd(), |_| true)?;
+                let file = rustix::fs::openat(&closed, c".", flags | OFlags::CLOEXEC, Mode::empty())?;
+                Ok(Directory {
+                    file,
+                    widened: Some(widened),
+                })
+            }
+            other => self.searchable(other?),
         }
-        let name = format!("/proc/self/fd/{}", closed.as_raw_fd());
-        rustix::fs::chmod(&*name, mode | Mode::RUSR)?;
-        let opened = self.directory(path);
-        rustix::fs::chmod(&*name, mode)?;
-        match opened {
-            Err(Errno::ACCESS) => Ok(None),
-            other => other.map(Some),
-        }
+    }
+
+    /// Opens a directory to use the names in it.
+    fn entered(&self, path: &Path) -> Result<Directory, Errno> {
+        self.searchable(self.open(path, OFlags::PATH | OFlags::DIRECTORY)?)
+    }
+
+    fn searchable(&self, file: OwnedFd) -> Result<Directory, Errno> {
+        let widened = match rustix::process::geteuid().is_root() {
+            true => None,
+            // What is of another user may be open to us all the same.
+            false => self.widen(file.as_fd(), |mode| mode & 0o100 == 0).ok(),
+        };
+        Ok(Directory { file, widened })
     }
 
     /// Opens the directory in which a path is, with its last name.
-    pub(crate) fn parent<'p>(&self, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Errno> {
+    pub(crate) fn parent<'p>(&self, path: &'p Path) -> Result<(Directory, &'p OsStr), Errno> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let above = path.parent().unwrap_or(Path::new(""));
-        Ok((self.directory(above)?, name))
+        Ok((self.entered(above)?, name))
+    }
+
+    /// Lets us write to a directory whose owner may not.
+    pub(crate) fn writable(&self, directory: &Directory) -> Result<Widened, Errno> {
+        self.widen(directory.as_fd(), |_| true)
     }
 
     /// What a path is, as the kernel tells it; `None` if nothing is there, or below a link.
@@ -158,7 +268,7 @@ impl Live {
             // A link as the last name is refused as well.
             Err(Errno::LOOP) => {
                 let above = path.parent().unwrap_or(Path::new(""));
-                let above = match self.open(above, OFlags::PATH | OFlags::DIRECTORY) {
+                let above = match self.entered(above) {
                     Ok(found) => found,
                     Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => return Ok(None),
                     Err(errno) => return Err(errno),
@@ -184,7 +294,9 @@ impl Live {
         };
         match rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Stamp::of(&stat))),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            // Below a directory that is closed, or too long to be given to the kernel at once.
+            Err(Errno::ACCESS | Errno::NAMETOOLONG) => Ok(self.stat(path)?.map(|stat| Stamp::of(&stat))),
             Err(errno) => Err(errno),
         }
     }
@@ -250,7 +362,8 @@ impl Tree for Live {
 
     fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::new(self.directory(directory)?)? {
+        let directory = self.directory(directory)?;
+        for entry in rustix::fs::Dir::read_from(&directory)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Surroundings, Tree, is_object_store};
 
@@ -17,7 +16,8 @@ use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
 use crate::notifier::{Notified, Notifier};
 use crate::plan::Plan;
-use crate::tree::{self, Before, KEPT, Kept, LONGEST, Live, Now, Seen, Stamp, Time};
+use crate::replace::{remove, write_new};
+use crate::tree::{self, Before, Directory, KEPT, Kept, LONGEST, Live, Now, Seen, Stamp, Time};
 
 /// How many directories are looked at.
 const DIRECTORIES: usize = 1_000_000;
@@ -123,7 +123,19 @@ impl Seen {
         Self {
             is_young: listed.is_young,
             stamp: listed.stamp,
+            was_closed: listed.was_closed,
         }
+    }
+
+    /// Of a directory that cannot be read: it is looked at each time.
+    const UNREAD: Self = Self {
+        stamp: Stamp::NONE,
+        is_young: true,
+        was_closed: true,
+    };
+
+    fn is_unread(&self) -> bool {
+        self.stamp == Stamp::NONE
     }
 }
 
@@ -163,6 +175,10 @@ pub struct Watch {
     /// Whether settings were remembered that can lead elsewhere than those before.
     has_new_settings: bool,
     is_cut: bool,
+    /// Directories that a command made or changed, and that cannot be read.
+    unread: BTreeSet<PathBuf>,
+    /// Those of them that were not told.
+    unread_untold: BTreeSet<PathBuf>,
 }
 
 fn gate<'a>(plan: &'a Plan, before: &'a dyn Tree, after: &'a dyn Tree) -> Gate<'a> {
@@ -214,6 +230,8 @@ impl Watch {
             is_stale: notifier.is_none(),
             has_new_settings: false,
             is_cut: false,
+            unread: BTreeSet::new(),
+            unread_untold: BTreeSet::new(),
             plan,
             live,
             notifier,
@@ -335,6 +353,8 @@ impl Watch {
             is_stale: true,
             has_new_settings: false,
             is_cut: false,
+            unread: BTreeSet::new(),
+            unread_untold: BTreeSet::new(),
         };
         if parts.is_empty() {
             let mut found = Found::default();
@@ -395,6 +415,12 @@ impl Watch {
         self.is_cut
     }
 
+    /// Directories that a command made or changed since this was last asked, and in which nothing is judged, since they
+    /// cannot be read: they are of another user, or their path is too long.
+    pub fn take_unread(&mut self) -> BTreeSet<PathBuf> {
+        std::mem::take(&mut self.unread_untold)
+    }
+
     /// Whether something may have changed since the last look, as far as that is known without looking.
     pub fn may_differ(&mut self) -> bool {
         self.is_stale |= self.was_notified();
@@ -440,6 +466,7 @@ impl Watch {
     ) -> Vec<Taken> {
         self.complete();
         let mut taken = BTreeMap::new();
+        self.live.leave_closed(when == When::Running);
         if when == When::Running {
             self.settle_notified(keep, &mut taken);
             return taken.into_values().collect();
@@ -486,6 +513,9 @@ impl Watch {
                 self.is_stale = true;
             }
         }
+        // What can be read by now was judged.
+        let known = &self.directories;
+        self.unread.retain(|path| known.get(path).is_some_and(Seen::is_unread));
         taken.into_values().collect()
     }
 
@@ -556,7 +586,12 @@ impl Watch {
         keep: &mut dyn FnMut(&Path, &Content) -> bool,
     ) -> bool {
         held.retain(|held| {
-            let is_due = self.is_due(when, held);
+            // What is in a directory that is left closed is judged before the outcome.
+            let is_closed = || {
+                let glance = self.live.glance(&held.path);
+                self.live.leaves_closed() && glance.is_err_and(|errno| errno == Errno::ACCESS)
+            };
+            let is_due = !is_closed() && self.is_due(when, held);
             if !is_due {
                 self.later.insert(held.path.clone());
                 self.is_stale = true;
@@ -595,8 +630,11 @@ impl Watch {
             return;
         }
         self.complete();
+        self.live.leave_closed(false);
         self.is_stale = false;
         self.has_new_later = false;
+        // What comes from a directory that could not be read while it was a command's is judged, whoever has opened it.
+        let mut unread = BTreeSet::new();
         loop {
             let found = self.look(false);
             let live = Arc::clone(&self.live);
@@ -610,12 +648,22 @@ impl Watch {
                 }
             }
             for path in all {
-                self.set(&path, &now);
+                match path.ancestors().any(|above| self.unread.contains(above)) {
+                    true => {
+                        unread.insert(path);
+                    }
+                    false => self.set(&path, &now),
+                }
             }
             self.remember(found.directories);
             if !self.leads_elsewhere() {
                 break;
             }
+        }
+        if !unread.is_empty() {
+            self.is_stale = true;
+            self.has_new_later = true;
+            self.later.extend(unread);
         }
     }
 
@@ -633,7 +681,7 @@ impl Watch {
     fn is_as_seen(&self, path: &Path, kept: &Kept) -> bool {
         kept.entry.kind != Kind::File
             || !kept.is_young
-                // What is closed to us, is so to the user's tools.
+                // Where that cannot be told, its directory is looked at.
                 && self.live.glance(path).map_or(true, |stamp| stamp == Some(kept.stamp))
     }
 
@@ -683,6 +731,8 @@ impl Watch {
                     differs.directories.insert(path, None);
                 }
                 Ok(Some(_)) | Err(_) if is_object_store(&path) => {}
+                // That it was opened by us is an event as well. Otherwise looking would ring for itself.
+                Ok(Some(stamp)) if self.was_opened_by_us(&path, stamp) => self.is_stale = true,
                 Ok(Some(_)) | Err(_) => ahead.push_back(Ahead::new(path)),
             }
         }
@@ -704,7 +754,7 @@ impl Watch {
                         continue;
                     }
                 };
-                if entry.kind == Kind::Directory {
+                if entry.kind == Kind::Directory && !self.was_opened_by_us(path, stamp) {
                     ahead.push_back(Ahead::new(path.clone()));
                 }
                 let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
@@ -720,10 +770,26 @@ impl Watch {
         differs
     }
 
+    /// Whether a directory is as it was left after it was opened to be looked at.
+    fn was_opened_by_us(&self, path: &Path, stamp: Stamp) -> bool {
+        let seen = self.directories.get(path);
+        seen.is_some_and(|seen| seen.was_closed && seen.stamp == stamp)
+    }
+
+    /// Notes that a directory cannot be read.
+    fn note_unread(&mut self, path: &Path) {
+        // What could not be read before either was told, or is as the user has it.
+        let is_new = self.directories.get(path).is_none_or(|seen| !seen.is_unread());
+        if is_new && self.unread.len() < DIRECTORIES && self.unread.insert(path.to_path_buf()) {
+            self.unread_untold.insert(path.to_path_buf());
+        }
+    }
+
     /// Lists these directories, and those in them that are not known. If some may have been moved here, finds where they
     /// were.
     fn list(&mut self, differs: &mut Differs, mut ahead: VecDeque<Ahead>, may_be_moved: bool) {
         let mut known: Option<HashMap<(u64, u64), &PathBuf>> = None;
+        let mut unread = Vec::new();
         while !ahead.is_empty() {
             let gate = gate(&self.plan, &self.before, &*self.live);
             for one in ahead.drain(..ahead.len().min(100)).collect::<Vec<_>>() {
@@ -732,16 +798,24 @@ impl Watch {
                     break;
                 }
                 let path = one.path.clone();
-                let Ok(listed) = look::list(&self.live, &gate, self.notifier.as_deref(), one, false) else {
-                    differs.directories.insert(path, None);
-                    continue;
+                let listed = match look::list(&self.live, &gate, self.notifier.as_deref(), one, false) {
+                    Ok(listed) => listed,
+                    Err(errno) if look::is_gone(errno) => {
+                        differs.directories.insert(path, None);
+                        continue;
+                    }
+                    Err(_) if self.live.leaves_closed() => {
+                        self.is_stale = true;
+                        continue;
+                    }
+                    // What is remembered of what is in it stands until it can be read.
+                    Err(_) => {
+                        unread.push(path.clone());
+                        differs.directories.insert(path, Some(Seen::UNREAD));
+                        continue;
+                    }
                 };
                 let stamp = listed.stamp;
-                if stamp == Stamp::NONE {
-                    // Closed: what is remembered of it stands until it is open.
-                    differs.directories.insert(path, Some(Seen::of(&listed)));
-                    continue;
-                }
                 let is_where_it_was = self
                     .directories
                     .get(&path)
@@ -790,6 +864,7 @@ impl Watch {
                 break;
             }
         }
+        unread.iter().for_each(|path| self.note_unread(path));
     }
 
     /// Adds what is gone with directories that are, and remembers what was there before the first look.
@@ -1020,21 +1095,17 @@ impl Watch {
     }
 
     /// Does something in the directory in which a path is, also if a command has taken the right to write to it away.
-    fn within(&self, path: &Path, act: impl Fn(&OwnedFd, &OsStr) -> Result<(), Errno>) -> Result<(), Errno> {
+    fn within(&self, path: &Path, act: impl Fn(&Directory, &OsStr) -> Result<(), Errno>) -> Result<(), Errno> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
-        let above = match self.live.listing(path.parent().unwrap_or(Path::new(""))) {
-            Ok(Some(above)) => above,
-            Ok(None) => return Err(Errno::ACCESS),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        let above = match self.live.directory(path.parent().unwrap_or(Path::new(""))) {
+            Ok(above) => above,
+            Err(errno) if look::is_gone(errno) => return Ok(()),
             Err(errno) => return Err(errno),
         };
         match act(&above, name) {
             Err(Errno::ACCESS) => {
-                let mode = Mode::from_raw_mode(rustix::fs::fstat(&above)?.st_mode & 0o7777);
-                rustix::fs::fchmod(&above, mode | Mode::RWXU)?;
-                let done = act(&above, name);
-                rustix::fs::fchmod(&above, mode)?;
-                done
+                let _widened = self.live.writable(&above)?;
+                act(&above, name)
             }
             done => done,
         }
@@ -1073,48 +1144,6 @@ fn origin(moved: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let above = moved.iter().filter(|(to, _)| path.starts_with(to) && path != to);
     let (to, from) = above.max_by_key(|(to, _)| to.as_os_str().len())?;
     Some(from.join(path.strip_prefix(to).ok()?))
-}
-
-/// Makes a file under a name that is free.
-fn write_new(
-    directory: &OwnedFd,
-    name: &str,
-    content: &[u8],
-    mode: u32,
-    owner: Option<(u32, u32)>,
-) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)?;
-    let mut rest = content;
-    while !rest.is_empty() {
-        let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
-        rest = rest.get(written..).unwrap_or_default();
-    }
-    if let Some((user, group)) = owner.filter(|_| rustix::process::geteuid().is_root()) {
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        rustix::fs::fchown(&file, Some(user), Some(group))?;
-    }
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))
-}
-
-/// Removes whatever stands at a name, directories with all in them.
-fn remove(directory: &OwnedFd, name: &OsStr, levels: usize) -> Result<(), Errno> {
-    match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        Err(Errno::ISDIR) if levels > 0 => {}
-        Err(errno) => return Err(errno),
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let inside = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-    let names: Vec<_> = rustix::fs::Dir::read_from(&inside)?
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name().to_owned())
-        .filter(|name| name.to_bytes() != b"." && name.to_bytes() != b"..")
-        .collect();
-    for name in names {
-        remove(&inside, OsStr::from_bytes(name.to_bytes()), levels - 1)?;
-    }
-    rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)
 }
 
 /// Goes on with a first look, and gives what is still ahead, and how many directories were seen.

@@ -89,6 +89,59 @@ fn what_is_no_file_of_a_project_stays_behind() {
 }
 
 #[test]
+fn what_cannot_be_copied_is_held_back_and_the_rest_is_committed() {
+    let socket = |path: &str| format!("python3 -c 'import socket; socket.socket(1).bind(\"{path}\")'");
+    let script = format!(
+        "echo important > result; {}; rm -r d; {}; mkfifo pipe",
+        socket("so"),
+        socket("d")
+    );
+    let paths = |done: &shieling_changes::Committed| {
+        let held = done.judged.held.iter().map(|held| held.path.display().to_string());
+        let mut held: Vec<_> = held.collect();
+        held.sort();
+        held
+    };
+    for is_live in [false, true] {
+        let place = Place::new("mkdir d; echo 1 > d/x");
+        let mut set = match is_live {
+            false => place.stage(&script),
+            true => {
+                let mut set = place.store.create(&place.workspace, Mode::Commit).unwrap();
+                set.begin(&script).unwrap();
+                place.run_in(&set, &script);
+                set
+            }
+        };
+        let done = place.commit(&mut set);
+        assert_eq!(paths(&done), ["d", "pipe", "so"], "{:?}", done.judged);
+        assert_eq!((done.judged.held_back, done.judged.counts.added), (3, 1), "{is_live}");
+        assert_eq!(
+            fs::read_to_string(place.workspace.join("result")).unwrap(),
+            "important\n"
+        );
+        assert_eq!(fs::read_to_string(place.workspace.join("d/x")).unwrap(), "1\n");
+        assert!(place.workspace.join("so").symlink_metadata().is_err());
+        // What is left can be looked at, and its part that can be copied be accepted.
+        let choice = Choice {
+            only: vec!["pipe".into(), "so".into()],
+            accept_held_back: true,
+            ..Choice::default()
+        };
+        let done = place.commit_with(&mut set, &choice);
+        assert_eq!(paths(&done), ["so"], "{:?}", done.judged);
+        assert!(place.workspace.join("pipe").symlink_metadata().is_ok());
+    }
+    // What a person is asked about says what is not in it.
+    let place = Place::new("true");
+    let set = place.store.create(&place.workspace, Mode::Review).unwrap();
+    place.run_in(&set, &format!("echo 1 > a; {}", socket("so")));
+    let frozen = place.store.freeze(&set, None).unwrap().expect("there is something");
+    assert_eq!(frozen.uncopied.len(), 1);
+    place.store.discard(frozen.set).unwrap();
+}
+
+#[test]
 fn a_set_in_which_everything_is_held_back_commits_nothing() {
     let place = Place::new(SETUP);
     let before = place.tree();

@@ -107,7 +107,8 @@ Exit status:
   128+N               when signal N ended it
   124                 when its time was over
   126                 when it was denied, or needed an approval that nobody gave
-  125                 when shieling itself failed; nothing was started
+  125                 when shieling itself failed: nothing was started, or the command
+                      succeeded and its changes could not be committed (`--changes commit`)
 
 Examples:
   shieling exec 'cargo test 2>&1 | tail -5'
@@ -117,7 +118,8 @@ Examples:
 
 const SHELL_HELP: &str = "\
 Exit status:
-  that of the shell; 125 when shieling itself failed, and nothing was started
+  that of the shell; 125 when shieling itself failed: nothing was started, or the shell ended
+  with 0 and its changes could not be committed (`--changes commit`)
 
 Examples:
   shieling shell

@@ -207,6 +207,57 @@ fn what_is_hidden_stays_hidden_and_is_not_lost() {
 }
 
 #[test]
+fn a_command_whose_changes_cannot_be_committed_has_not_succeeded() {
+    let shieling = Shieling::in_workspace();
+    // Deeper than a set can be.
+    let command = "echo 1 > a; for n in $(seq 300); do mkdir d; cd d; done";
+    let ran = shieling.again(["exec", "--changes", "commit", "--", command]);
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(
+        ran.stderr.contains("were not committed") && ran.stderr.contains("not counted: waiting as"),
+        "{ran}"
+    );
+    assert!(!shieling.workspace().join("a").exists(), "{ran}");
+    let json = shieling.again(["exec", "--json", "--changes", "commit", "--", command]);
+    assert_eq!(json.exit, Some(125), "{json}");
+    assert_eq!(json.outcome()["exit_code"], 0, "it is the command's own: {json}");
+    assert_eq!(json.outcome()["changes"]["totals"], Value::Null, "{json}");
+    let own = shieling.again(["exec", "--changes", "commit", "--", &format!("{command}; exit 3")]);
+    assert_eq!(own.exit, Some(3), "{own}");
+}
+
+#[test]
+fn a_socket_is_held_back_and_the_rest_is_committed() {
+    let shieling = Shieling::in_workspace();
+    let command = "echo important > result; python3 -c 'import socket; socket.socket(1).bind(\"so\")'";
+    for mode in ["commit", "review"] {
+        let (ran, changes) = staged(&shieling, mode, command);
+        assert_eq!(changes["held_back"][0]["path"], "so", "{ran}");
+        if mode == "review" {
+            let id = changes["id"].as_str().expect("a set that waits");
+            let applied = shieling.again(["changes", "apply", id]);
+            assert_eq!(applied.exit, Some(0), "{applied}");
+        }
+        assert_eq!(read(&shieling, "result"), "important\n", "{ran}");
+        fs::remove_file(shieling.workspace().join("result")).expect("it is there");
+    }
+}
+
+#[test]
+fn staging_where_nothing_can_change_is_told_to_have_no_effect() {
+    let shieling = Shieling::in_workspace();
+    for mode in ["commit", "review"] {
+        let ran = shieling.again(["exec", "--readonly", "--changes", mode, "--", "true"]);
+        let told = format!(
+            "note: `--changes {mode}` has no effect with `--readonly`, under which nothing in the workspace changes\n"
+        );
+        assert_eq!((ran.exit, &ran.stderr), (Some(0), &told), "{ran}");
+    }
+    let ran = shieling.again(["exec", "--readonly", "--changes", "discard", "--", "true"]);
+    assert_eq!(ran.stderr, "", "{ran}");
+}
+
+#[test]
 fn staging_is_refused_by_name_where_it_cannot_hold() {
     let shieling = Shieling::in_workspace();
     for (options, expected) in [

@@ -93,14 +93,16 @@ fn staged(text: &mut String, changes: &Changes) {
         );
         add(text, &format!("[not committed: `{path}`: {because}; {instead}]"));
     }
-    let totals = changes.totals.unwrap_or_default();
-    if totals.added + totals.modified + totals.deleted == 0 {
-        return;
-    }
-    let counts = format!(
-        "{} added, {} modified, {} deleted",
-        totals.added, totals.modified, totals.deleted
-    );
+    let counts = match changes.totals {
+        Some(totals) if totals.added + totals.modified + totals.deleted == 0 => return,
+        Some(totals) => format!(
+            "{} added, {} modified, {} deleted",
+            totals.added, totals.modified, totals.deleted
+        ),
+        // In a direct workspace nothing is counted.
+        None if changes.state == ChangeState::Committed => return,
+        None => "not counted".to_owned(),
+    };
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) | (ChangeState::Conflict, None) => {}
         (ChangeState::Discarded, _) => add(

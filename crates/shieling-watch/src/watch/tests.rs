@@ -123,6 +123,7 @@ impl Back {
     }
 }
 
+mod closed;
 mod running;
 
 const REPOSITORY: &str = "

@@ -931,7 +931,7 @@ impl Environment for Sandbox {
                 && running.is_some_and(|running| running.jail.close_blocking(ENDING))
                 && let Err(error) = stage.close()
             {
-                return (None, Some(error));
+                return stage.not_closed(error);
             }
             stage.settle()
         });

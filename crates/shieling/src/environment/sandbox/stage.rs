@@ -263,12 +263,21 @@ impl Stage {
         };
         match settled {
             Ok(changes) => (changes, None),
-            Err(error) => {
-                let id = inner.set.as_ref().map(|set| set.id().to_owned());
-                let waiting = self.changes(id, ChangeState::Waiting, &Judged::default(), None);
-                (Some(waiting), Some(error))
-            }
+            Err(error) => self.failed(inner, error),
         }
+    }
+
+    /// Says that what is in the layer could not be committed or looked at. Nobody knows how much it is.
+    fn failed(&self, inner: &Inner, error: StageError) -> (Option<Changes>, Option<StageError>) {
+        let id = inner.set.as_ref().map(|set| set.id().to_owned());
+        let mut waiting = self.changes(id, ChangeState::Waiting, &Judged::default(), None);
+        (waiting.added, waiting.modified, waiting.deleted, waiting.totals) = (None, None, None, None);
+        (Some(waiting), Some(error))
+    }
+
+    /// The same, if the layer could not be closed.
+    pub(super) fn not_closed(&self, error: StageError) -> (Option<Changes>, Option<StageError>) {
+        self.failed(&self.lock(), error)
     }
 
     fn commit(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
@@ -438,13 +447,15 @@ impl Stage {
         }
         let own = set.id().to_owned();
         let done = store.commit(&mut frozen.set, &Choice::default(), self.surroundings(), None);
-        let Committed { id, judged } = match done {
+        let Committed { id, mut judged } = match done {
             Ok(done) => done,
             Err(error) => {
                 store.discard(frozen.set)?;
                 return Err(error.into());
             }
         };
+        judged.held_back += frozen.uncopied.len() as u64;
+        judged.held.extend(frozen.uncopied.iter().cloned());
         // What was not committed of the copy is in the layer still.
         if id.as_deref() != Some(frozen.set.id()) {
             let rest = store.get(frozen.set.id());

@@ -91,6 +91,8 @@ pub(super) struct Watched {
     told: Vec<HeldBack>,
     /// How many more there were than are told.
     untold: usize,
+    /// How many more directories could not be read than are told.
+    unread: usize,
     told_cut: bool,
 }
 
@@ -244,6 +246,7 @@ impl Watched {
             endings: Vec::new(),
             told: Vec::new(),
             untold: 0,
+            unread: 0,
             told_cut: false,
         }))
     }
@@ -423,9 +426,11 @@ impl Watched {
                 self.id.get_or_insert(set);
             }
             let root = root.clone();
+            let unread = watch.take_unread();
             if is_cut {
                 self.told.push(too_much(&root));
             }
+            self.tell_unread(&root, unread);
             for one in kept.taken {
                 let id = kept.ids.get(&one.path);
                 // At an outcome the command that it is of does not run any more.
@@ -449,6 +454,20 @@ impl Watched {
         // The one command is over, and all is settled.
         if !self.is_once || when == When::Running {
             self.hand_over();
+        }
+    }
+
+    /// Tells of directories that a command made or changed, and that cannot be read.
+    fn tell_unread(&mut self, root: &Path, unread: BTreeSet<PathBuf>) {
+        // What lies below one of them is of the same reason.
+        for path in unread
+            .iter()
+            .filter(|path| !path.ancestors().skip(1).any(|above| unread.contains(above)))
+        {
+            match self.told.len() < TOLD {
+                true => self.told.insert(0, not_read(&self.workspace, &root.join(path))),
+                false => self.unread += 1,
+            }
         }
     }
 
@@ -506,6 +525,14 @@ impl Watched {
                 path: self.workspace.clone(),
                 because: format!("{untold} more paths were taken back"),
                 instead: "`shieling changes list` shows where they are kept".to_owned(),
+            });
+        }
+        let unread = std::mem::take(&mut self.unread);
+        if unread > 0 {
+            self.told.push(HeldBack {
+                path: self.workspace.clone(),
+                because: format!("{unread} more directories that a command made or changed could not be read"),
+                instead: "what is in them was not judged: look at it before a tool of yours does".to_owned(),
             });
         }
         (std::mem::take(&mut self.told), self.id.take())
@@ -594,6 +621,16 @@ fn unattended(workspace: &Path, error: &io::Error) -> HeldBack {
             "the process that judges what commands left if Shieling is killed could not be started: {error}"
         ),
         instead: "if it is killed, look at what is there before a tool of yours does".to_owned(),
+    }
+}
+
+fn not_read(workspace: &Path, path: &Path) -> HeldBack {
+    HeldBack {
+        path: path.strip_prefix(workspace).unwrap_or(path).to_path_buf(),
+        because:
+            "a command made or changed this directory, and it cannot be read, so that what is in it was not judged"
+                .to_owned(),
+        instead: "look at what is in it before a tool of yours does, and remove what you do not want".to_owned(),
     }
 }
 
