@@ -36,6 +36,8 @@ struct Opened {
     /// When it changed last by somebody else's hand, and by ours.
     changed: Time,
     changed_by_us: Time,
+    /// When names in it changed last, before it was opened.
+    modified: Time,
 }
 
 /// Keeps a directory open to its owner.
@@ -105,6 +107,7 @@ impl Widened {
                 mode,
                 changed,
                 changed_by_us,
+                modified: modified_at(&stat),
             },
         );
         ANY.store(true, Ordering::Release);
@@ -123,11 +126,17 @@ impl Drop for Widened {
         let Ok(stat) = rustix::fs::fstat(&self.directory) else {
             return;
         };
-        if changed_at(&stat) != known.changed_by_us {
+        let is_changed = changed_at(&stat) != known.changed_by_us;
+        if is_changed {
             known.changed = changed_at(&stat);
         }
-        // With another mode, a command has set it meanwhile, and that one stays.
-        if stat.st_mode & 0o7777 == known.mode | OPEN && set_mode(self.directory.as_fd(), known.mode).is_ok() {
+        // A mode that somebody else has set meanwhile stays, also if it is the same as ours: then the directory changed, and
+        // no name in it.
+        let was_set = is_changed && modified_at(&stat) == known.modified;
+        if !was_set
+            && stat.st_mode & 0o7777 == known.mode | OPEN
+            && set_mode(self.directory.as_fd(), known.mode).is_ok()
+        {
             known.changed_by_us = rustix::fs::fstat(&self.directory).map_or(known.changed, |stat| changed_at(&stat));
         }
     }
@@ -135,6 +144,10 @@ impl Drop for Widened {
 
 fn changed_at(stat: &Stat) -> Time {
     Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec)
+}
+
+fn modified_at(stat: &Stat) -> Time {
+    Time::from(stat.st_mtime) * 1_000_000_000 + Time::from(stat.st_mtime_nsec)
 }
 
 /// When something changed last by another hand than this process's.

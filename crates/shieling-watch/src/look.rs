@@ -142,10 +142,20 @@ pub(crate) fn list(
         let is_read = with_content && concern == Concern::Content;
         match keep(&directory, name, is_read) {
             Some(kept) => listed.matter.push((path, kept)),
+            // Somebody has closed it again meanwhile.
+            None if is_shut(&directory, name) => {
+                return Err(Errno::ACCESS);
+            }
             None => listed.unsure.push(path),
         }
     }
     Ok(listed)
+}
+
+/// Whether the names in a directory cannot be used.
+fn is_shut(directory: &Directory, name: &OsStr) -> bool {
+    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_err_and(|errno| errno == Errno::ACCESS)
 }
 
 /// Looks at a name in a directory. Nothing if it went, or changes at this moment.
@@ -225,7 +235,10 @@ impl First<'_> {
                             Ok(listed) => Some(listed),
                             Err(errno) if is_gone(errno) => None,
                             // Closed to us, and so to commands and to the user's tools. Once it is open, it is listed.
-                            Err(_) => Some(Listed::unread(ahead.clone())),
+                            Err(_) => {
+                                live.note_closed_before(&ahead.path);
+                                Some(Listed::unread(ahead.clone()))
+                            }
                         }
                     }));
                 }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -94,12 +95,15 @@ pub(crate) struct Seen {
 
 /// The files as they are, beneath a directory that is held.
 ///
-/// A directory of ours that its owner closed is opened for as long as it is looked at ([`Widened`]).
+/// A directory of ours that a command closed is opened for as long as it is looked at ([`Widened`]).
 #[derive(Debug)]
 pub(crate) struct Live {
     root: OwnedFd,
     /// Whether directories that nobody can enter are left closed.
     leaves_closed: AtomicBool,
+    /// Directories, by device and inode, that were closed before any command ran, and when they changed last. They are never
+    /// opened: what is in them was not seen before, so that nobody could tell a command's files from the user's.
+    closed_before: Mutex<BTreeMap<(u64, u64), Time>>,
 }
 
 /// A directory that is open and can be searched for as long as this is there.
@@ -126,16 +130,22 @@ impl Live {
     /// Holds a directory by its absolute path, in which no name is a link.
     pub(crate) fn hold(path: &Path) -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+        let open = |flags| rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let root = match open(flags) {
+            // A command can have closed it before it was killed.
+            Err(Errno::ACCESS) => open(OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)?,
+            other => other?,
+        };
         Ok(Self {
             root,
-            leaves_closed: AtomicBool::new(false),
+            leaves_closed: AtomicBool::new(true),
+            closed_before: Mutex::default(),
         })
     }
 
-    /// Says whether commands run, and no outcome is due. Then directories that nobody can enter are left closed: no tool of
-    /// the user reads them either, and a command can rely on it. One that can be entered and not listed is opened all the
-    /// same, since git runs a hook in it.
+    /// Says whether directories that nobody can enter are left closed: at all times but when an outcome is due. No tool of
+    /// the user reads them meanwhile, and a command can rely on it. One that can be entered and not listed is opened all
+    /// the same, since git runs a hook in it.
     pub(crate) fn leave_closed(&self, leaves_closed: bool) {
         self.leaves_closed.store(leaves_closed, Ordering::Relaxed);
     }
@@ -144,11 +154,38 @@ impl Live {
         self.leaves_closed.load(Ordering::Relaxed)
     }
 
+    fn closed_before(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), Time>> {
+        self.closed_before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a directory was closed before any command ran.
+    pub(crate) fn note_closed_before(&self, path: &Path) {
+        if let Ok(Some(stat)) = self.stat(path) {
+            let mut all = self.closed_before();
+            all.insert((stat.st_dev, stat.st_ino), changed_by_others(&stat));
+        }
+    }
+
+    /// Notes that a directory could be read, so that what is in it is known from now on.
+    pub(crate) fn note_read(&self, stamp: &Stamp) {
+        self.closed_before().remove(&(stamp.device, stamp.inode));
+    }
+
+    /// Whether a directory that cannot be read was closed before any command ran: `None` if not, and otherwise whether it
+    /// changed since this was last asked.
+    pub(crate) fn was_closed_before(&self, path: &Path) -> Option<bool> {
+        let stat = self.stat(path).ok()??;
+        let mut all = self.closed_before();
+        let known = all.get_mut(&(stat.st_dev, stat.st_ino))?;
+        let changed = changed_by_others(&stat);
+        Some(std::mem::replace(known, changed) != changed)
+    }
+
     /// Opens a directory to its owner, if `lacks` says so of its mode.
     fn widen(&self, directory: BorrowedFd<'_>, lacks: impl FnOnce(u32) -> bool) -> Result<Widened, Errno> {
-        Widened::new(directory, |mode| {
-            lacks(mode) && (mode & 0o100 != 0 || !self.leaves_closed())
-        })
+        let stat = rustix::fs::fstat(directory)?;
+        let is_left = || self.leaves_closed() || self.closed_before().contains_key(&(stat.st_dev, stat.st_ino));
+        Widened::new(directory, |mode| lacks(mode) && (mode & 0o100 != 0 || !is_left()))
     }
 
     /// Opens something beneath it, by a way without links.
@@ -208,7 +245,8 @@ impl Live {
             let open = || rustix::fs::openat(from, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
             let opened = match open() {
                 Err(Errno::ACCESS) => {
-                    let _widened = self.widen(from, |mode| mode & 0o100 == 0)?;
+                    // Where it is not ours to open, another process may have it open at this moment.
+                    let _widened = self.widen(from, |mode| mode & 0o100 == 0).ok();
                     open()?
                 }
                 other => other?,
@@ -224,12 +262,9 @@ impl Live {
         match self.open(path, flags) {
             Err(Errno::ACCESS) => {
                 let closed = self.open(path, OFlags::PATH | OFlags::DIRECTORY)?;
-                let widened = self.widen(closed.as_fd(), |_| true)?;
+                let widened = self.widen(closed.as_fd(), |_| true).ok();
                 let file = rustix::fs::openat(&closed, c".", flags | OFlags::CLOEXEC, Mode::empty())?;
-                Ok(Directory {
-                    file,
-                    widened: Some(widened),
-                })
+                Ok(Directory { file, widened })
             }
             other => self.searchable(other?),
         }

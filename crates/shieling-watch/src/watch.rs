@@ -396,6 +396,9 @@ impl Watch {
                 }
             }
         }
+        for (path, _) in watch.directories.iter().filter(|(_, seen)| seen.is_unread()) {
+            watch.live.note_closed_before(path);
+        }
         Ok(watch)
     }
 
@@ -416,7 +419,7 @@ impl Watch {
     }
 
     /// Directories that a command made or changed since this was last asked, and in which nothing is judged, since they
-    /// cannot be read: they are of another user, or their path is too long.
+    /// cannot be read: they are of another user, their path is too long, or they were closed before any command ran.
     pub fn take_unread(&mut self) -> BTreeSet<PathBuf> {
         std::mem::take(&mut self.unread_untold)
     }
@@ -465,12 +468,25 @@ impl Watch {
         keep: &mut dyn FnMut(&Path, &Content) -> bool,
     ) -> Vec<Taken> {
         self.complete();
-        let mut taken = BTreeMap::new();
-        self.live.leave_closed(when == When::Running);
         if when == When::Running {
+            let mut taken = BTreeMap::new();
             self.settle_notified(keep, &mut taken);
             return taken.into_values().collect();
         }
+        self.live.leave_closed(false);
+        let taken = self.settle_all(when, thoroughly, keep);
+        self.live.leave_closed(true);
+        taken
+    }
+
+    /// Judges all that changed.
+    fn settle_all(
+        &mut self,
+        when: When,
+        thoroughly: bool,
+        keep: &mut dyn FnMut(&Path, &Content) -> bool,
+    ) -> Vec<Taken> {
+        let mut taken = BTreeMap::new();
         // A file can be written by a name that is gone, of which no directory tells.
         if !self.may_differ() && !thoroughly && self.before.0.iter().all(|(path, kept)| self.is_as_seen(path, kept)) {
             return Vec::new();
@@ -630,7 +646,6 @@ impl Watch {
             return;
         }
         self.complete();
-        self.live.leave_closed(false);
         self.is_stale = false;
         self.has_new_later = false;
         // What comes from a directory that could not be read while it was a command's is judged, whoever has opened it.
@@ -804,6 +819,14 @@ impl Watch {
                         differs.directories.insert(path, None);
                         continue;
                     }
+                    Err(_) if let Some(is_changed) = self.live.was_closed_before(&path) => {
+                        // A command can have opened and closed it.
+                        if is_changed && !self.live.leaves_closed() {
+                            self.unread_untold.insert(path.clone());
+                        }
+                        differs.directories.insert(path, Some(Seen::UNREAD));
+                        continue;
+                    }
                     Err(_) if self.live.leaves_closed() => {
                         self.is_stale = true;
                         continue;
@@ -816,6 +839,7 @@ impl Watch {
                     }
                 };
                 let stamp = listed.stamp;
+                self.live.note_read(&stamp);
                 let is_where_it_was = self
                     .directories
                     .get(&path)

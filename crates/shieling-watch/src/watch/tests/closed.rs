@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::chown;
 
-use rustix::fs::{Gid, Uid};
+use std::os::fd::AsFd as _;
+
+use rustix::fs::{Gid, Mode, OFlags, Uid};
 
 use super::*;
 
@@ -114,12 +116,63 @@ fn what_the_user_has_closed_before_is_the_users() {
             place.run("echo x >a");
             assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
             assert_eq!(mode(&place.file(".git")), 0);
+            assert!(watch.take_unread().is_empty());
+            // Nobody has seen what was in it before, so that it is told and not judged.
             place.run("chmod 755 .git; echo x >.git/hooks/pre-push; chmod 000 .git");
+            assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+            assert_eq!(watch.take_unread(), BTreeSet::from([PathBuf::from(".git")]));
+            assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+            assert!(watch.take_unread().is_empty(), "it is told once");
+            // What the user opens between two commands is the user's.
+            place.run("chmod 755 .git; rm .git/hooks/pre-push");
+            watch.accept();
+            assert_eq!(Back::of(&mut watch).paths(), [""; 0]);
+            // From then on it is known.
+            place.run("echo x >.git/hooks/pre-push; chmod 000 .git");
             assert_eq!(Back::of(&mut watch).paths(), [".git/hooks/pre-push"]);
         }
         place.run("chmod 755 .git");
         assert_eq!(place.read(".git/hooks/pre-commit"), "theirs\n");
     });
+}
+
+#[test]
+fn a_mode_that_somebody_sets_while_a_directory_is_open_stays() {
+    let place = Place::with("mkdir n; chmod 000 n");
+    as_owner(&place, || {
+        let directory = fs::File::open(place.file("")).expect("there");
+        let closed = rustix::fs::openat(&directory, "n", OFlags::PATH | OFlags::DIRECTORY, Mode::empty());
+        let closed = closed.expect("there");
+        for (set, kept) in [(None, 0), (Some(0o700), 0o700), (Some(0o750), 0o750)] {
+            fs::set_permissions(place.file("n"), fs::Permissions::from_mode(0)).expect("ours");
+            let widened = crate::closed::Widened::new(closed.as_fd(), |_| true).expect("ours");
+            assert_eq!(mode(&place.file("n")), 0o700);
+            if let Some(set) = set {
+                wait_for_a_later_stamp(&place.file("n"));
+                fs::set_permissions(place.file("n"), fs::Permissions::from_mode(set)).expect("ours");
+            }
+            drop(widened);
+            assert_eq!(mode(&place.file("n")), kept, "{set:?}");
+        }
+    });
+}
+
+/// Waits until the clock of stamps has gone on.
+fn wait_for_a_later_stamp(path: &Path) {
+    let of = |path: &Path| {
+        fs::metadata(path)
+            .map(|stat| (stat.ctime(), stat.ctime_nsec()))
+            .expect("there")
+    };
+    let aside = path.with_extension("stamp");
+    let before = of(path);
+    loop {
+        fs::write(&aside, "").expect("written");
+        if of(&aside) > before {
+            break;
+        }
+    }
+    fs::remove_file(&aside).expect("removed");
 }
 
 #[test]
