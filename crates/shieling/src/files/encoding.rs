@@ -91,6 +91,12 @@ fn is_sparse(sample: &[u8]) -> bool {
     const FEW: usize = 8;
     const KINDS: usize = 4;
     let is_undefined = |byte: &u8| matches!(byte, 0x81 | 0x8d | 0x8f | 0x90 | 0x9d);
+    // Two katakana of Shift_JIS or more, which are a byte of these and an ASCII one each; windows-1252 has rare marks there.
+    let pairs = sample.windows(2).filter(|pair| !pair[0].is_ascii());
+    let is_katakana = |pair: &[u8]| matches!(pair, [0x82 | 0x83, 0x40..=0x7e]);
+    if pairs.clone().count() >= 2 && pairs.clone().all(is_katakana) {
+        return false;
+    }
     if sample.iter().any(is_undefined) || sample.windows(2).any(|pair| !pair[0].is_ascii() && !pair[1].is_ascii()) {
         return false;
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
-    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Judged, Mode, Shadows, State, Store,
+    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Mode, Shadows, State, Store,
     Surroundings,
 };
 use shieling_gate::{Lead, LeadKind};
@@ -346,14 +346,20 @@ impl Stage {
             Mode::Discard => ChangeMode::Discard,
             Mode::Direct => ChangeMode::Direct,
         };
-        let accept = |path: &Path| match waits {
-            Some(id) => format!("; {}", how_to_accept(id, path)),
+        let accept = |held: &Held| match waits {
+            // It has no copy that a part of the set could be made of.
+            Some(id) if held.rule == "kind.uncopied" => {
+                format!(
+                    "; a person can accept it with all of the set: `shieling changes apply {id} --accept-held-back`"
+                )
+            }
+            Some(id) => format!("; {}", how_to_accept(id, &held.path)),
             None => String::new(),
         };
         let held_back = judged.held.iter().map(|held| HeldBack {
             path: held.path.clone(),
             because: held.because.clone(),
-            instead: format!("{}{}", held.instead, accept(&held.path)),
+            instead: format!("{}{}", held.instead, accept(held)),
         });
         let conflicts = judged.conflicts.iter().map(|conflict| Conflict {
             path: conflict.path.clone(),

@@ -404,6 +404,7 @@ fn a_few_accents_are_latin_and_said_to_be_a_guess() {
     for (encoding, expected) in [
         (encoding_rs::WINDOWS_1251, "Привет, мир\n"),
         (encoding_rs::SHIFT_JIS, "テスト、日本語\n"),
+        (encoding_rs::SHIFT_JIS, "テスト\n"),
         (encoding_rs::EUC_KR, "안녕하세요 세계\n"),
     ] {
         let (content, _, _) = encoding.encode(expected);
