@@ -52,7 +52,7 @@ fn opened() -> MutexGuard<'static, BTreeMap<(u64, u64), Opened>> {
 }
 
 /// Sets a mode by descriptor, also one that was opened with `O_PATH`.
-fn set_mode(directory: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+pub(crate) fn set_mode(directory: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
     rustix::fs::chmod(&*name, Mode::from_raw_mode(mode))
 }
@@ -71,24 +71,29 @@ fn is_ours(stat: &Stat) -> bool {
 }
 
 impl Widened {
-    /// Opens a directory to its owner. `only` says whether that is wanted for the mode that its owner has set.
+    /// Opens a directory to its owner. `only` says whether that is wanted for this one, by device and inode, and the mode
+    /// that its owner has set.
     ///
     /// # Errors
     /// [`Errno::ACCESS`]: it is no directory, of another user, open already, or not wanted.
-    pub(crate) fn new(directory: BorrowedFd<'_>, only: impl FnOnce(u32) -> bool) -> Result<Self, Errno> {
+    pub(crate) fn new(directory: BorrowedFd<'_>, only: impl FnOnce((u64, u64), u32) -> bool) -> Result<Self, Errno> {
+        // Most are open, and not by us.
+        if !ANY.load(Ordering::Acquire) && rustix::fs::fstat(directory)?.st_mode & OPEN == OPEN {
+            return Err(Errno::ACCESS);
+        }
         let own = rustix::io::fcntl_dupfd_cloexec(directory, 3)?;
         let mut all = opened();
         let stat = rustix::fs::fstat(directory)?;
         let key = (stat.st_dev, stat.st_ino);
         if let Some(known) = all.get_mut(&key).filter(|known| known.holders > 0) {
-            if !only(known.mode) {
+            if !only(key, known.mode) {
                 return Err(Errno::ACCESS);
             }
             known.holders += 1;
             return Ok(Self { directory: own, key });
         }
         let mode = stat.st_mode & 0o7777;
-        if !is_ours(&stat) || mode & OPEN == OPEN || !only(mode) {
+        if !is_ours(&stat) || mode & OPEN == OPEN || !only(key, mode) {
             return Err(Errno::ACCESS);
         }
         set_mode(directory, mode | OPEN)?;
@@ -142,12 +147,16 @@ impl Drop for Widened {
     }
 }
 
+fn time(seconds: i64, nanoseconds: u64) -> Time {
+    Time::from(seconds) * 1_000_000_000 + Time::from(nanoseconds)
+}
+
 fn changed_at(stat: &Stat) -> Time {
-    Time::from(stat.st_ctime) * 1_000_000_000 + Time::from(stat.st_ctime_nsec)
+    time(stat.st_ctime, stat.st_ctime_nsec)
 }
 
 fn modified_at(stat: &Stat) -> Time {
-    Time::from(stat.st_mtime) * 1_000_000_000 + Time::from(stat.st_mtime_nsec)
+    time(stat.st_mtime, stat.st_mtime_nsec)
 }
 
 /// When something changed last by another hand than this process's.

@@ -1,11 +1,13 @@
 //! Writes and removes what stands at a name of a directory that is held.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
+
+use crate::closed::set_mode;
 
 /// Makes a file under a name that is free.
 pub(crate) fn write_new(
@@ -54,8 +56,7 @@ fn open_to_remove(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Er
     let held = rustix::fs::openat(directory, name, OFlags::PATH | flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&held)?;
     if stat.st_mode & 0o700 != 0o700 && stat.st_uid == rustix::process::geteuid().as_raw() {
-        let name = format!("/proc/self/fd/{}", held.as_raw_fd());
-        rustix::fs::chmod(&*name, Mode::from_raw_mode(stat.st_mode & 0o7777) | Mode::RWXU)?;
+        set_mode(held.as_fd(), stat.st_mode & 0o7777 | 0o700)?;
     }
     rustix::fs::openat(&held, c".", OFlags::RDONLY | flags, Mode::empty())
 }

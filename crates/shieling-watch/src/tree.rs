@@ -183,16 +183,19 @@ impl Live {
 
     /// Opens a directory to its owner, if `lacks` says so of its mode.
     fn widen(&self, directory: BorrowedFd<'_>, lacks: impl FnOnce(u32) -> bool) -> Result<Widened, Errno> {
-        let stat = rustix::fs::fstat(directory)?;
-        let is_left = || self.leaves_closed() || self.closed_before().contains_key(&(stat.st_dev, stat.st_ino));
-        Widened::new(directory, |mode| lacks(mode) && (mode & 0o100 != 0 || !is_left()))
+        let is_left = |key| self.leaves_closed() || self.closed_before().contains_key(&key);
+        Widened::new(directory, |key, mode| {
+            lacks(mode) && (mode & 0o100 != 0 || !is_left(key))
+        })
     }
 
     /// Opens something beneath it, by a way without links.
     pub(crate) fn open(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        if path.as_os_str().is_empty() {
-            return self.open_part(self.root.as_fd(), Path::new("."), flags);
-        }
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
         if path.as_os_str().len() <= PART {
             return self.open_part(self.root.as_fd(), path, flags);
         }

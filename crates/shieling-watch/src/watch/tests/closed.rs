@@ -145,7 +145,7 @@ fn a_mode_that_somebody_sets_while_a_directory_is_open_stays() {
         let closed = closed.expect("there");
         for (set, kept) in [(None, 0), (Some(0o700), 0o700), (Some(0o750), 0o750)] {
             fs::set_permissions(place.file("n"), fs::Permissions::from_mode(0o0)).expect("ours");
-            let widened = crate::closed::Widened::new(closed.as_fd(), |_| true).expect("ours");
+            let widened = crate::closed::Widened::new(closed.as_fd(), |_, _| true).expect("ours");
             assert_eq!(mode(&place.file("n")), 0o700);
             if let Some(set) = set {
                 wait_for_a_later_stamp(&place.file("n"));
