@@ -619,9 +619,11 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
             .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Number)))
     };
     match piece {
-        PieceKind::Extended { .. } if unsure(added) && !added.contains(&Atom::Star) => Fields::Any,
-        PieceKind::Extended { .. } => Fields::Glob,
-        PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
+        PieceKind::Text(_) | PieceKind::Extended { .. }
+            if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) =>
+        {
+            Fields::Glob
+        }
         PieceKind::Text(_)
         | PieceKind::SingleQuoted(_)
         | PieceKind::AnsiC(_)
@@ -635,7 +637,10 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
                 .any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
             if many { Fields::Any } else { Fields::One }
         }
-        PieceKind::Parameter(_) | PieceKind::Substitution(_) | PieceKind::Backquoted(_) => {
+        PieceKind::Parameter(_)
+        | PieceKind::Substitution(_)
+        | PieceKind::Backquoted(_)
+        | PieceKind::Extended { .. } => {
             let blank = added.iter().any(|atom| {
                 matches!(atom, Atom::Text(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*?[".contains(c)))
             });

@@ -123,11 +123,6 @@ impl Parser<'_> {
         let start = self.at;
         let inner = |parser: &Self, from: usize, to: usize| parser.text[start + from..parser.at - to].to_owned();
         Ok(Some(match self.ahead(1) {
-            // An error, as everywhere.
-            Some(b'\\') if self.ahead(2) == Some(b'\n') => {
-                self.dollar(quoted)?;
-                return Ok(None);
-            }
             Some(b'(') => {
                 self.dollar(quoted)?;
                 // Which of the two it was shows in how it ends.
@@ -181,7 +176,7 @@ impl Parser<'_> {
                 PieceKind::Parameter(Box::new(plain(Parameter::Special(char::from(byte)))))
             }
             _ => {
-                self.at += 1;
+                self.dollar(quoted)?;
                 return Ok(None);
             }
         }))
