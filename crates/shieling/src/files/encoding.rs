@@ -10,6 +10,8 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
+use crate::environment::{Content, FileError};
+
 /// The number of bytes that are examined to distinguish text from other formats.
 pub(super) const HEAD: usize = 8 << 10;
 
@@ -82,6 +84,14 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     };
     let plain = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\x0b' | '\x0c' | '\x1b');
     text.chars().all(|c| plain(c) && c != '\u{fffd}').then_some(of)
+}
+
+/// Returns the position of the first byte outside of ASCII.
+pub(super) fn first_strange(bytes: &[u8]) -> Option<usize> {
+    if bytes.is_ascii() {
+        return None;
+    }
+    bytes.iter().position(|byte| !byte.is_ascii())
 }
 
 /// Returns whether a text has too few bytes outside of ASCII, or too few kinds of them, to tell encodings apart, and
@@ -171,13 +181,21 @@ impl Encoding {
         new.chars().find(|c| !c.is_ascii() && !known.contains(c))
     }
 
+    /// Detects the encoding of a text of `size` bytes whose first byte outside of ASCII is at `at`.
+    pub(super) fn of_text_from(content: &mut dyn Content, at: u64, size: u64) -> Result<Self, FileError> {
+        let left = usize::try_from(size - at).unwrap_or(SAMPLE);
+        let mut sample = vec![0; SAMPLE.min(left)];
+        let filled = content.read_at(at, &mut sample)?;
+        Ok(Self::of_sample(&sample[..filled]))
+    }
+
     /// Detects the encoding of a whole content; `None` if it is not text.
     pub(super) fn of(content: &[u8]) -> Option<Self> {
         match Head::of(&content[..content.len().min(HEAD)]) {
             Head::Known(encoding) => Some(encoding),
             Head::Binary => None,
             Head::Unlabelled => {
-                let Some(first) = content.iter().position(|byte| !byte.is_ascii()) else {
+                let Some(first) = first_strange(content) else {
                     return Some(Self::UTF_8);
                 };
                 Some(Self::of_sample(&content[first..content.len().min(first + SAMPLE)]))

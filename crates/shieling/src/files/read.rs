@@ -4,7 +4,7 @@
 //! to its end, so that its lines can be counted and its state is a digest; a larger one only as far as the requested
 //! lines.
 
-use super::encoding::{Encoding, HEAD, Head, SAMPLE};
+use super::encoding::{Encoding, HEAD, Head, first_strange};
 use super::hash::{DIGESTED, Digest};
 use super::lines::{Kept, Lines, Range};
 use super::resolve::CHUNK;
@@ -211,10 +211,7 @@ impl Open<'_> {
                 digest.feed(piece);
             }
             if strange.is_none() {
-                strange = piece
-                    .iter()
-                    .position(|byte| !byte.is_ascii())
-                    .map(|at| passed + at as u64);
+                strange = first_strange(piece).map(|at| passed + at as u64);
             }
             lines.feed(if passed == 0 {
                 &piece[ends.mark().min(piece.len())..]
@@ -248,7 +245,7 @@ impl Open<'_> {
         let encoding = match (known, strange) {
             (Some(encoding), _) => encoding,
             (None, None) => Encoding::UTF_8,
-            (None, Some(at)) => self.sample(at)?,
+            (None, Some(at)) => Encoding::of_text_from(&mut *self.file, at, self.meta.size)?,
         };
         let (size, hash) = if small {
             (size, digest.hash())
@@ -256,14 +253,6 @@ impl Open<'_> {
             (self.meta.size, FileHash::of_stamp(self.meta.stamp))
         };
         Ok((size, hash, self.shown(encoding, &kept, total)))
-    }
-
-    /// Detects the encoding of a text whose first byte outside of ASCII is at `at`.
-    fn sample(&mut self, at: u64) -> Result<Encoding, FilesError> {
-        let left = usize::try_from(self.meta.size - at).unwrap_or(SAMPLE);
-        let mut sample = vec![0; SAMPLE.min(left)];
-        let filled = self.file.read_at(at, &mut sample)?;
-        Ok(Encoding::of_sample(&sample[..filled]))
     }
 
     /// Decodes as many of the lines as fit.

@@ -4,18 +4,10 @@ use std::io::{self, Read};
 
 use encoding_rs::Decoder;
 
-use super::super::encoding::{Encoding, SAMPLE};
+use super::super::encoding::{Encoding, SAMPLE, first_strange};
 
 /// The number of bytes that are read at once.
 const PIECE: usize = SAMPLE;
-
-/// Returns the position of the first byte outside of ASCII.
-pub(super) fn first_strange(bytes: &[u8]) -> Option<usize> {
-    if bytes.is_ascii() {
-        return None;
-    }
-    bytes.iter().position(|byte| !byte.is_ascii())
-}
 
 /// A reader of UTF-8 over a reader of bytes.
 pub(super) struct Decoding<R> {

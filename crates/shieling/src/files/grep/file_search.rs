@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::super::encoding::{self, Encoding, Head};
+use super::super::encoding::{self, Encoding, Head, first_strange};
 use super::collector::{Line, LineCollector, Remaining};
-use super::decoding::{Decoding, first_strange};
+use super::decoding::Decoding;
 use super::multiline;
 use super::plan::{self, Plan};
 use super::unsearched::{Broken, Unsearched};
@@ -103,7 +103,10 @@ impl<'a> FileSearch<'a> {
             (Some(encoding), _) => Some(encoding),
             (None, None) if is_streamed => None,
             (None, None) => Some(Encoding::UTF_8),
-            (None, Some(at)) if is_streamed => Some(sampled(&mut *content, at as u64, size)?),
+            (None, Some(at)) if is_streamed => {
+                let found = Encoding::of_text_from(&mut *content, at as u64, size);
+                Some(found.map_err(Unsearched::Failed)?)
+            }
             (None, Some(at)) => Some(Encoding::of_sample(&self.buffer[at..length.min(at + encoding::SAMPLE)])),
         };
         let bytes = &self.buffer[encoding.map_or(0, Encoding::mark)..length];
@@ -177,13 +180,6 @@ impl<'a> FileSearch<'a> {
         }
         Ok(at)
     }
-}
-
-/// Detects the encoding of a large file whose first byte outside of ASCII is at `at`.
-fn sampled(content: &mut dyn Content, at: u64, size: u64) -> Result<Encoding, Unsearched> {
-    let mut sample = vec![0; encoding::SAMPLE.min(usize::try_from(size - at).unwrap_or(encoding::SAMPLE))];
-    let filled = content.read_at(at, &mut sample).map_err(Unsearched::Failed)?;
-    Ok(Encoding::of_sample(&sample[..filled]))
 }
 
 /// The part of a large file after its first read, up to the size at the time it was opened.
