@@ -52,4 +52,5 @@ pub use refresh::Shadows;
 pub use rules::{Matcher, RULE, Rule};
 pub use scan::{Action, Change, Counts};
 pub use set::{ChangeSet, Choice, Committed, Conflict, Held, Judged, Limits, Put, Surroundings};
+pub use snapshot::UNCOPIED;
 pub use store::{Frozen, Store};

@@ -89,7 +89,8 @@ impl Choice {
 pub struct Held {
     /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// The gate's rule, or [`RULE`](crate::RULE) if it is one of the caller's.
+    /// The gate's rule, or [`RULE`](crate::RULE) if it is one of the caller's, or
+    /// [`UNCOPIED`](crate::UNCOPIED).
     pub rule: &'static str,
     /// Why.
     pub because: String,

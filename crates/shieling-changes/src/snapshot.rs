@@ -243,10 +243,13 @@ impl<'s> Snapshot<'s> {
     }
 }
 
+/// The rule by which is held back what cannot be copied: no part of a set can be made of it.
+pub const UNCOPIED: &str = "kind.uncopied";
+
 fn uncopied(path: &Path, node: &Node) -> Held {
     Held {
         path: path.to_path_buf(),
-        rule: "kind.uncopied",
+        rule: UNCOPIED,
         because: format!(
             "it is a {}, which cannot be copied into the workspace",
             node.kind.name()

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
     Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Mode, Shadows, State, Store,
-    Surroundings,
+    Surroundings, UNCOPIED,
 };
 use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
@@ -348,7 +348,7 @@ impl Stage {
         };
         let accept = |held: &Held| match waits {
             // It has no copy that a part of the set could be made of.
-            Some(id) if held.rule == "kind.uncopied" => {
+            Some(id) if held.rule == UNCOPIED => {
                 format!(
                     "; a person can accept it with all of the set: `shieling changes apply {id} --accept-held-back`"
                 )
