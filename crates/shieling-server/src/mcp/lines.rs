@@ -74,7 +74,7 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
             Some((ErrorData::invalid_request(why, None), id(&line)))
         } else {
             // Under its id, as far as it can be found: the client waits for the answer to that.
-            match wrong(&line) {
+            match message(&line) {
                 Err(why) => {
                     // What has no method is an answer of the client's, whose id is one of ours.
                     let is_request = line.windows(8).any(|part| part == b"\"method\"");
@@ -100,7 +100,7 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
 ///
 /// # Errors
 /// Why the line is not JSON.
-fn wrong(line: &[u8]) -> Result<Option<Value>, String> {
+fn message(line: &[u8]) -> Result<Option<Value>, String> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
         return Ok(None);
@@ -254,17 +254,17 @@ mod tests {
     #[test]
     fn an_empty_line_is_nothing_and_no_json_is_wrong() {
         for nothing in ["", "\r\n", "\u{feff}\n", "{}", "\u{feff}{}\n"] {
-            assert!(wrong(nothing.as_bytes()).is_ok(), "{nothing:?}");
+            assert!(message(nothing.as_bytes()).is_ok(), "{nothing:?}");
         }
         for bad in [&b"{"[..], b"nonsense", b"\"\\ud800\"", b"\"\xff\""] {
-            assert!(wrong(bad).is_err(), "{bad:?}");
+            assert!(message(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn a_request_of_a_wrong_form_is_answered_under_its_id() {
         let answer = |line: &str| {
-            let message = wrong(line.as_bytes()).expect("it is JSON").expect("it is not empty");
+            let message = message(line.as_bytes()).expect("it is JSON").expect("it is not empty");
             malformed(&message).map(|(error, id)| (error.code.0, id.expect("it is known").to_string()))
         };
         for (line, code, id) in [

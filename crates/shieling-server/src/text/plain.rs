@@ -11,7 +11,7 @@ use crate::visible;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = streams(outcome);
-    for line in status(outcome, context) {
+    for line in status(outcome, outcome.truncated, context) {
         add(&mut text, &format!("[{line}]"));
     }
     if let (Status::Failed, Some(error)) = (outcome.status, &outcome.error) {
@@ -54,11 +54,7 @@ pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
         add(&mut text, &format!("[the middle of this output is left out{whole}]"));
     }
     if view.outcome.status != Status::Running {
-        let ended = Outcome {
-            truncated: false,
-            ..view.outcome.clone()
-        };
-        for line in status(&ended, context)
+        for line in status(&view.outcome, false, context)
             .iter()
             .filter(|line| !line.starts_with("exit code"))
         {
@@ -177,8 +173,9 @@ fn streams(outcome: &Outcome) -> String {
     text
 }
 
-/// Words everything about an end, or about the present state, besides the output.
-fn status(outcome: &Outcome, context: &CallContext) -> Vec<String> {
+/// Words everything about an end, or about the present state, besides the output; with `is_cut`, also how much of that is
+/// missing.
+fn status(outcome: &Outcome, is_cut: bool, context: &CallContext) -> Vec<String> {
     let mut lines = Vec::new();
     let took = spoken(outcome.took());
     match outcome.status {
@@ -215,7 +212,7 @@ fn status(outcome: &Outcome, context: &CallContext) -> Vec<String> {
     if outcome.status != Status::Failed {
         lines.extend(outcome.error.as_ref().map(|error| visible::visible(error)));
     }
-    if outcome.truncated {
+    if is_cut {
         lines.push(cut(outcome, context));
     }
     if outcome.ended_processes > 0 && outcome.status != Status::Running {
