@@ -136,7 +136,8 @@ pub(crate) fn class(address: IpAddr) -> Option<AddressClass> {
 }
 
 /// Whether a network that the user named opens a non-public address in it: only if the network lies as a whole in the
-/// special block of the address. `0.0.0.0/0` names the public addresses, and not the metadata service.
+/// special block of the address. `0.0.0.0/0` names the public addresses, and neither it nor `169.254.0.0/16` the
+/// metadata service.
 #[must_use]
 pub(crate) fn names_special(network: &IpNet, address: IpAddr) -> bool {
     let address = canonical(address);
@@ -144,13 +145,16 @@ pub(crate) fn names_special(network: &IpNet, address: IpAddr) -> bool {
         return false;
     }
     let inside = |block: IpNet| block.contains(network);
+    // The whole of link-local does not name the metadata service in it.
+    let metadata = class(address) == Some(AddressClass::Metadata);
+    let counts = |class: AddressClass| !metadata || class == AddressClass::Metadata;
     match address {
         IpAddr::V4(v4) => {
-            let blocks = V4.iter().filter(|(net, _)| net.contains(&v4));
+            let blocks = V4.iter().filter(|(net, class)| net.contains(&v4) && counts(*class));
             blocks.map(|(net, _)| IpNet::V4(*net)).any(inside)
         }
         IpAddr::V6(v6) => {
-            let blocks = V6.iter().filter(|(net, _)| net.contains(&v6));
+            let blocks = V6.iter().filter(|(net, class)| net.contains(&v6) && counts(*class));
             blocks.map(|(net, _)| IpNet::V6(*net)).any(inside) || network.prefix_len() == 128
         }
     }
@@ -228,7 +232,10 @@ mod tests {
         assert!(names("10.0.0.0/8", "10.0.0.5"));
         assert!(names("10.0.0.0/8", "::ffff:10.0.0.5"));
         assert!(names("169.254.169.254/32", "169.254.169.254"));
-        assert!(names("169.254.0.0/16", "169.254.169.254"));
+        assert!(names("169.254.170.0/24", "169.254.170.2"));
+        assert!(names("169.254.0.0/16", "169.254.1.1"));
+        assert!(!names("169.254.0.0/16", "169.254.169.254"), "it has to be named itself");
+        assert!(!names("fd00::/8", "fd00:ec2::254"));
         assert!(names("fd00::/8", "fd00::1"));
         assert!(!names("0.0.0.0/0", "10.0.0.5"));
         assert!(!names("0.0.0.0/0", "169.254.169.254"));

@@ -24,7 +24,7 @@ use crate::record::{End, Live};
 use crate::relay::relay;
 use crate::rule::Protocol;
 use crate::scope::Scope;
-use crate::shared::{Shared, rule_for};
+use crate::shared::Shared;
 
 /// The port on which TLS is expected.
 const TLS_PORT: u16 = 443;
@@ -84,7 +84,7 @@ async fn tls(shared: &Arc<Shared>, live: &Arc<Live>, mut stream: TcpStream, name
             return End::Failed("no ClientHello in time".to_owned());
         }
     };
-    let (host, because) = match seen {
+    let because = match seen {
         // SSH carries no name, so that it reaches the host of the address alone.
         Hello::Ssh => return pass(shared, live, stream, &Target::Name(name), port, first).await,
         Hello::Name(asked) if asked == name || shared.allows(&asked, port) => {
@@ -106,31 +106,18 @@ async fn tls(shared: &Arc<Shared>, live: &Arc<Live>, mut stream: TcpStream, name
         }
         Hello::Name(asked) => {
             let because = format!("a connection to `{name}` asks for `{asked}` (SNI)");
-            (Target::Name(asked), because)
+            shared.deny_other(&asked, port, because);
+            alert(stream).await;
+            return End::Refused;
         }
         Hello::Incomplete => return End::Closed,
-        Hello::NoName => (
-            Target::Name(name.clone()),
-            format!("a TLS connection to `{name}:{port}` names no host (SNI)"),
+        Hello::NoName => format!("a TLS connection to `{name}:{port}` names no host (SNI)"),
+        Hello::Encrypted => format!(
+            "a TLS connection to `{name}:{port}` hides its host (Encrypted Client Hello); switch that off in the program"
         ),
-        Hello::Encrypted => (
-            Target::Name(name.clone()),
-            format!(
-                "a TLS connection to `{name}:{port}` hides its host (Encrypted Client Hello); switch that off in the program"
-            ),
-        ),
-        Hello::Other => (
-            Target::Name(name.clone()),
-            format!("a connection to `{name}:{port}` is not TLS"),
-        ),
+        Hello::Other => format!("a connection to `{name}:{port}` is not TLS"),
     };
-    let instead = match &host {
-        Target::Name(asked) if *asked != name => {
-            rule_for(&host, Protocol::Tcp, port).map(|rule| format!("`--allow-host {rule}`"))
-        }
-        _ => None,
-    };
-    shared.deny(host.to_string(), Some(port), because, instead);
+    shared.deny(name.to_string(), Some(port), because, None);
     alert(stream).await;
     End::Refused
 }
@@ -178,7 +165,7 @@ async fn pass(shared: &Arc<Shared>, live: &Live, inside: TcpStream, target: &Tar
         Err(OpenError::Unresolved(text)) => End::Unresolved(text),
         Err(OpenError::Unreachable(text)) => End::Unreachable(text),
         Err(OpenError::Refused { because, instead }) => {
-            shared.deny(target.to_string(), Some(port), because, Some(instead));
+            shared.deny(target.to_string(), Some(port), because, instead);
             End::Refused
         }
     };

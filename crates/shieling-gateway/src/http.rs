@@ -5,20 +5,23 @@
 //! then closed.
 //! Follows no redirect and keeps no cookie.
 //!
-//! What the host of a secret sends back of it is replaced by the placeholder, plain or encoded. This does not hold
-//! against a host that gives a secret back in another form (compressed without being asked, reversed, in pieces): the
-//! user trusts the host of a secret with it.
+//! What the host of a secret sends back of it is replaced by the placeholder, plain or encoded: in headers, trailers,
+//! bodies and the frames of a WebSocket. This does not hold against a host that gives a secret back in another form
+//! (compressed without being asked, reversed, in pieces, as the name of a header): the user trusts the host of a secret
+//! with it.
 
 use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
+    PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::{Authority as UriAuthority, Scheme};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
@@ -27,12 +30,13 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1 as client_http1, http2 as client_http2};
+use hyper::ext::ReasonPhrase;
 use hyper::server::conn::{http1 as server_http1, http2 as server_http2};
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::timeout;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
@@ -43,11 +47,10 @@ use crate::framing::{Framed, Framing};
 use crate::name::HostName;
 use crate::outside::{OpenError, Target};
 use crate::record::{End, Live};
-use crate::redact::RedactStream;
+use crate::redact::{RedactStream, Redactor};
 use crate::relay::idle_for;
-use crate::rule::Protocol;
 use crate::scope::Scope;
-use crate::shared::{Shared, rule_for};
+use crate::shared::Shared;
 
 /// The longest head of a request or response, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -61,6 +64,12 @@ const HEADERS_MAX: usize = 200;
 /// The windows of HTTP/2 towards the host, in bytes.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// How much of what a host sends after HTTP is read at once, in bytes.
+const FRAMES_BUFFER_BYTES: usize = 16 * 1024;
+
+/// How long what could be the beginning of a secret is held back after HTTP.
+const HELD_BACK_MAX: Duration = Duration::from_millis(100);
 
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -84,6 +93,8 @@ struct Site {
     closed: Arc<Notify>,
     /// Two streams that have left HTTP (WebSocket), to be passed on after it.
     upgraded: Mutex<Option<BoxFuture<'static, ()>>>,
+    /// A WebSocket was asked for. The connection to the host leaves HTTP then, and has not ended.
+    upgrading: AtomicBool,
     /// How the connection ended, where that is known before its end.
     end: Mutex<Option<End>>,
     /// The framing of requests in HTTP/1.
@@ -228,7 +239,7 @@ pub(crate) fn ended(shared: &Shared, name: &HostName, port: u16, error: OpenErro
         OpenError::Unresolved(text) => End::Unresolved(text),
         OpenError::Unreachable(text) => End::Unreachable(text),
         OpenError::Refused { because, instead } => {
-            shared.deny(name.to_string(), Some(port), because, Some(instead));
+            shared.deny(name.to_string(), Some(port), because, instead);
             End::Refused
         }
     }
@@ -255,6 +266,7 @@ impl Site {
             upstream: AsyncMutex::new(None),
             closed: Arc::new(Notify::new()),
             upgraded: Mutex::new(None),
+            upgrading: AtomicBool::new(false),
             end: Mutex::new(None),
             framing: Arc::new(Mutex::new(Framing::new())),
             taken: AtomicU64::new(0),
@@ -287,7 +299,10 @@ impl Site {
                 // Plain HTTP connects again for the next request.
                 () = self.closed.notified(), if self.secure && !host_closed => {
                     host_closed = true;
-                    connection.as_mut().graceful_shutdown();
+                    // It would tell the client to close.
+                    if !self.upgrading.load(Ordering::Acquire) {
+                        connection.as_mut().graceful_shutdown();
+                    }
                 }
                 () = idle.as_mut() => return End::Idle,
             }
@@ -362,6 +377,7 @@ impl Site {
         let name = self.check(&request)?;
         let number = self.live.request(request.method().as_str(), request.uri().path());
         let client_upgrade = take_upgrade(&mut request);
+        self.upgrading.store(client_upgrade.is_some(), Ordering::Release);
         self.prepare(&mut request, &name, client_upgrade.is_some());
         let mut response = self.send(request, &name).await?;
         self.live.response(number, response.status().as_u16());
@@ -374,11 +390,14 @@ impl Site {
         }
         let redact = self.secure && !self.shared.redactor.is_empty();
         if redact {
-            self.redact_headers(response.headers_mut());
+            redact_headers(&self.shared.redactor, response.headers_mut());
+            // The usual one is written instead.
+            response.extensions_mut().remove::<ReasonPhrase>();
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return self.upgrade(client_upgrade, response);
+            return self.upgrade(client_upgrade, response, redact);
         }
+        self.upgrading.store(false, Ordering::Release);
         strip_hop_by_hop(response.headers_mut(), false);
         let (parts, body) = response.into_parts();
         if !redact {
@@ -387,22 +406,12 @@ impl Site {
         let body = Redacted {
             inner: body,
             stream: self.shared.redactor.stream(),
+            redactor: self.shared.redactor.clone(),
             held: 0,
             trailers: None,
             ended: false,
         };
         Ok(Response::from_parts(parts, body.boxed_unsync()))
-    }
-
-    /// Replaces secrets in the headers of a response.
-    fn redact_headers(&self, headers: &mut HeaderMap) {
-        for value in headers.values_mut() {
-            if let std::borrow::Cow::Owned(redacted) = self.shared.redactor.redact(value.as_bytes())
-                && let Ok(redacted) = HeaderValue::from_bytes(&redacted)
-            {
-                *value = redacted;
-            }
-        }
     }
 
     /// Checks that a request is for a host that this connection may reach, in a form that has one reading. Returns the
@@ -412,12 +421,15 @@ impl Site {
             status,
             text: text.to_owned(),
         };
+        let malformed = |fault: &str| {
+            self.deny_request(None, &format!("an invalid request: {fault}"));
+            refuse(StatusCode::BAD_REQUEST, fault)
+        };
         let number = self.taken.fetch_add(1, Ordering::Relaxed) + 1;
         if request.version() < Version::HTTP_2
             && let Err(fault) = self.framing.lock().expect("no panic while held").check(number)
         {
-            self.deny_request(None, &format!("an invalid request: {fault}"));
-            return Err(refuse(StatusCode::BAD_REQUEST, fault));
+            return Err(malformed(fault));
         }
         let uri = request.uri();
         if *request.method() == Method::CONNECT {
@@ -435,7 +447,7 @@ impl Site {
                 .is_some_and(|host| Some(host.as_bytes()) != authority.map(str::as_bytes))
                 || hosts.next().is_some()
             {
-                return Err(refuse(StatusCode::BAD_REQUEST, "`Host` and `:authority` differ"));
+                return Err(malformed("`Host` and `:authority` differ"));
             }
             authority
         } else {
@@ -451,19 +463,15 @@ impl Site {
             }
             let (first, second) = (hosts.next(), hosts.next());
             if second.is_some() {
-                return Err(refuse(StatusCode::BAD_REQUEST, "there are two `Host` headers"));
+                return Err(malformed("there are two `Host` headers"));
             }
             first.and_then(|host| host.to_str().ok())
         };
         // A longer one is no host, and would be a long line in the record.
         let Some(named) = named.filter(|named| named.len() <= HOST_BYTES_MAX) else {
-            return Err(refuse(
-                StatusCode::BAD_REQUEST,
-                "the request names no host that could be one",
-            ));
+            return Err(malformed("the request names no host that could be one"));
         };
-        let (host, port) =
-            split_port(named).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "`Host` is not well-formed"))?;
+        let (host, port) = split_port(named).ok_or_else(|| malformed("`Host` is not well-formed"))?;
         let default_port = if self.secure { 443 } else { 80 };
         let name = HostName::parse(host)
             .ok()
@@ -483,7 +491,6 @@ impl Site {
         }
         if self.secure || !self.shared.allows(&name, self.port) {
             let because = format!("a connection to `{}` carries a request for `{name}`", self.name);
-            let rule = rule_for(&Target::of(name.clone()), Protocol::Tcp, self.port);
             let allowed = self.shared.allows(&name, self.port);
             // Over TLS, an allowed host has a connection of its own: this status has clients make it.
             let status = if allowed {
@@ -492,12 +499,7 @@ impl Site {
                 StatusCode::FORBIDDEN
             };
             if !allowed {
-                self.shared.deny(
-                    name.to_string(),
-                    Some(self.port),
-                    because.clone(),
-                    rule.map(|rule| format!("`--allow-host {rule}`")),
-                );
+                self.shared.deny_other(&name, self.port, because.clone());
             }
             return Err(refuse(status, &because));
         }
@@ -516,10 +518,10 @@ impl Site {
         // The gateway's server side has answered it.
         request.headers_mut().remove(EXPECT);
         if self.secure && self.shared.vault.fill(name, self.port, request.headers_mut()) {
-            // A compressed response could not be searched for the secret.
-            request
-                .headers_mut()
-                .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            // A compressed response could not be searched for the secret, nor could compressed frames.
+            let headers = request.headers_mut();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            headers.remove(SEC_WEBSOCKET_EXTENSIONS);
         }
     }
 
@@ -584,10 +586,7 @@ impl Site {
     async fn connect(&self, name: &HostName) -> Result<Upstream, Refusal> {
         let failed = |end: End| {
             let (status, text) = match &end {
-                End::Refused => (
-                    StatusCode::FORBIDDEN,
-                    format!("the addresses of `{name}` are not public"),
-                ),
+                End::Refused => (StatusCode::FORBIDDEN, format!("the addresses of `{name}` are refused")),
                 End::Unresolved(text) => (StatusCode::BAD_GATEWAY, format!("`{name}` is not resolved: {text}")),
                 End::Unreachable(text) => (StatusCode::BAD_GATEWAY, format!("`{name}` is not reached: {text}")),
                 _ => (StatusCode::BAD_GATEWAY, format!("`{name}` failed")),
@@ -687,6 +686,7 @@ impl Site {
         &self,
         client: Option<OnUpgrade>,
         mut response: Response<Incoming>,
+        redact: bool,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Some(client) = client else {
             return Err(Refusal {
@@ -696,15 +696,69 @@ impl Site {
         };
         self.framing.lock().expect("no panic while held").stop();
         let host = hyper::upgrade::on(&mut response);
+        let redacted = redact.then(|| self.shared.redactor.stream());
         let passing = async move {
-            if let (Ok(client), Ok(host)) = tokio::join!(client, host) {
-                let _ = tokio::io::copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(host)).await;
-            }
+            let (Ok(client), Ok(host)) = tokio::join!(client, host) else {
+                return;
+            };
+            let (mut client, mut host) = (TokioIo::new(client), TokioIo::new(host));
+            let Some(redacted) = redacted else {
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut host).await;
+                return;
+            };
+            let (mut from_client, mut to_client) = tokio::io::split(client);
+            let (mut from_host, mut to_host) = tokio::io::split(host);
+            let sending = async {
+                tokio::io::copy(&mut from_client, &mut to_host).await?;
+                to_host.shutdown().await
+            };
+            let _ = tokio::try_join!(sending, pass_redacted(&mut from_host, &mut to_client, redacted));
         };
         *self.upgraded.lock().expect("no panic while held") = Some(Box::pin(passing));
         let (parts, body) = response.into_parts();
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
+}
+
+/// Replaces secrets in the headers or trailers of a response.
+fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
+    for value in headers.values_mut() {
+        if let std::borrow::Cow::Owned(redacted) = redactor.redact(value.as_bytes())
+            && let Ok(redacted) = HeaderValue::from_bytes(&redacted)
+        {
+            *value = redacted;
+        }
+    }
+}
+
+/// Passes on what a host sends after HTTP, without the secrets. What could be the beginning of one is held back for a
+/// moment, and passed on if nothing follows.
+async fn pass_redacted(
+    host: &mut (impl AsyncRead + Unpin),
+    client: &mut (impl AsyncWrite + Unpin),
+    mut stream: RedactStream,
+) -> io::Result<()> {
+    let mut buffer = vec![0; FRAMES_BUFFER_BYTES];
+    let mut is_held = false;
+    loop {
+        let reading = host.read(&mut buffer);
+        let read = if is_held {
+            timeout(HELD_BACK_MAX, reading).await
+        } else {
+            Ok(reading.await)
+        };
+        let text = match read {
+            // A host that ends without a word has ended all the same.
+            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(length)) => stream.push(&buffer[..length]),
+            Err(_) => stream.finish(),
+        };
+        is_held = stream.is_holding();
+        client.write_all(&text).await?;
+        client.flush().await?;
+    }
+    client.write_all(&stream.finish()).await?;
+    client.shutdown().await
 }
 
 /// Takes the way out of HTTP of a request for a WebSocket. Other protocols, such as HTTP/2 without TLS, could carry
@@ -772,6 +826,7 @@ fn split_port(host: &str) -> Option<(&str, Option<u16>)> {
 struct Redacted {
     inner: Incoming,
     stream: RedactStream,
+    redactor: Redactor,
     /// How many bytes are held back.
     held: u64,
     trailers: Option<HeaderMap>,
@@ -799,7 +854,11 @@ impl Body for Redacted {
                         text
                     }
                     Err(frame) => {
-                        self.trailers = frame.into_trailers().ok();
+                        let mut trailers = frame.into_trailers().ok();
+                        if let Some(trailers) = &mut trailers {
+                            redact_headers(&self.redactor, trailers);
+                        }
+                        self.trailers = trailers;
                         self.ended = true;
                         self.stream.finish()
                     }

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::address;
+use crate::address::{self, AddressClass};
 use crate::name::{HOST_INTERNAL, HostName};
 use crate::permit::{Permit, Verdict};
 use crate::proxy::{NoProxy, Proxy};
@@ -77,12 +77,12 @@ pub(crate) enum OpenError {
     Unresolved(String),
     /// No address answered, or the proxy did not connect.
     Unreachable(String),
-    /// All addresses of the name are ones that a public name must not lead to.
+    /// All addresses of the name are ones that a public name must not lead to, or that a rule refuses.
     Refused {
         /// The reason.
         because: String,
-        /// The option that would allow it.
-        instead: String,
+        /// What to do instead: the option that would allow it, or what the rule says.
+        instead: Option<String>,
     },
 }
 
@@ -198,9 +198,16 @@ impl Outside {
         let mut refused = None;
         let mut addresses = Vec::new();
         for address in found.into_iter().map(address::canonical) {
-            match address::class(address) {
-                Some(class) if permit.address(address, protocol, port) != Verdict::Allow => {
-                    refused = Some((address, class))
+            match (permit.address(address, protocol, port), address::class(address)) {
+                (Verdict::Deny { because, instead }, _) => {
+                    let leads = format!("`{name}` leads to {address}, which a rule refuses");
+                    refused = Some(OpenError::Refused {
+                        because: because.map_or_else(|| leads.clone(), |because| format!("{leads}: {because}")),
+                        instead,
+                    });
+                }
+                (Verdict::Ask(_) | Verdict::Unnamed, Some(class)) => {
+                    refused = Some(special(name, SocketAddr::new(address, port), class));
                 }
                 _ => addresses.push(SocketAddr::new(address, port)),
             }
@@ -208,20 +215,26 @@ impl Outside {
         addresses.truncate(ADDRESSES_MAX);
         match (addresses.is_empty(), refused) {
             (false, _) => Ok(addresses),
-            (true, Some((address, class))) => {
-                let shown = SocketAddr::new(address, port);
-                Err(OpenError::Refused {
-                    because: format!("`{name}` leads to {address}, a {class} address, and names do not open these"),
-                    instead: match class {
-                        address::AddressClass::Loopback => {
-                            format!("for this machine's loopback, `--allow-host {HOST_INTERNAL}:{port}`")
-                        }
-                        _ => format!("`--allow-host {shown}` in addition, if that address is meant"),
-                    },
-                })
-            }
+            (true, Some(refused)) => Err(refused),
             (true, None) => Err(OpenError::Unresolved("the name has no address".to_owned())),
         }
+    }
+}
+
+/// The refusal of an address that a public name must not lead to.
+fn special(name: &HostName, address: SocketAddr, class: AddressClass) -> OpenError {
+    let ip = address.ip();
+    OpenError::Refused {
+        because: format!("`{name}` leads to {ip}, a {class} address, and names do not open these"),
+        instead: Some(match class {
+            AddressClass::Loopback => {
+                format!(
+                    "for this machine's loopback, `--allow-host {HOST_INTERNAL}:{}`",
+                    address.port()
+                )
+            }
+            _ => format!("`--allow-host {address}` in addition, if that address is meant"),
+        }),
     }
 }
 
@@ -298,7 +311,7 @@ mod tests {
 
     use super::*;
     use crate::ask::BoxFuture;
-    use crate::rule::Rule;
+    use crate::rule::{Decision, Rule};
 
     struct Fixed(Vec<IpAddr>);
 
@@ -364,6 +377,32 @@ mod tests {
             "another port"
         );
         assert!(found(&["10.0.0.5"], &["a.example", "0.0.0.0/0:443"]).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_rule_that_refuses_a_range_holds_for_names_that_lead_there() {
+        let outside = outside(&["93.184.216.34"]);
+        let rules = |range: &str| {
+            let mut deny = Rule::allow(range.parse().unwrap());
+            deny.decision = Decision::Deny;
+            deny.because = Some("not that network".to_owned());
+            deny.instead = Some("use the mirror".to_owned());
+            Permit::new(vec![Rule::allow("a.example".parse().unwrap()), deny])
+        };
+        let permit = rules("93.184.216.0/24");
+        let refused = outside
+            .addresses(&target(), Protocol::Tcp, 443, &permit)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            OpenError::Refused {
+                because: "`a.example` leads to 93.184.216.34, which a rule refuses: not that network".to_owned(),
+                instead: Some("use the mirror".to_owned()),
+            }
+        );
+        let permit = rules("93.184.217.0/24");
+        assert!(outside.addresses(&target(), Protocol::Tcp, 443, &permit).await.is_ok());
     }
 
     #[tokio::test]

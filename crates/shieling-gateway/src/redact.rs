@@ -1,6 +1,6 @@
 //! Replacement of secrets by their placeholders, in outputs, recordings and responses.
 //!
-//! Finds a secret as it is, in base64 at each alignment, and URL-encoded. Does not look into compressed data, and not
+//! Finds a secret as it is, in a string of JSON, in base64 at each alignment, and URL-encoded. Does not look into compressed data, and not
 //! into texts that break a secret by line ends.
 
 use std::borrow::Cow;
@@ -36,6 +36,9 @@ impl Redactor {
                 }
             };
             add(value.into(), placeholder.into());
+            for slashes in [false, true] {
+                add(in_json(value, slashes).into(), in_json(placeholder, slashes).into());
+            }
             for lower in [false, true] {
                 let encode = |text| percent_encoded(text, lower).into();
                 add(encode(value), encode(placeholder));
@@ -157,7 +160,13 @@ impl RedactStream {
         text
     }
 
-    /// Returns what was held back, at the end of the text.
+    /// Whether something is held back.
+    #[must_use]
+    pub fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Returns what was held back, at the end of the text or where no more is waited for.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
         let mut text = std::mem::take(&mut self.held);
@@ -179,6 +188,18 @@ fn in_base64(text: &str, alignment: usize, url_safe: bool) -> Vec<u8> {
     let start = (alignment * 8).div_ceil(6);
     let end = bytes.len() * 8 / 6;
     encoded.as_bytes().get(start..end).unwrap_or_default().to_vec()
+}
+
+/// The text as it stands in a string of JSON. PHP's `json_encode` and others escape slashes too.
+fn in_json(text: &str, slashes: bool) -> String {
+    let mut encoded = String::new();
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') || slashes && character == '/' {
+            encoded.push('\\');
+        }
+        encoded.push(character);
+    }
+    encoded
 }
 
 /// The text in percent-encoding, as `encodeURIComponent` and `urllib.parse.quote` write it, or with the lower-case
@@ -262,6 +283,16 @@ mod tests {
             }
         }
         assert_eq!(plain("nothing here"), "nothing here");
+        assert_eq!(
+            plain(r"ghp_s3cr3t\/value+0123456789"),
+            r"ghp_aaaaaa\/bbbbb+cccccccccc",
+            "JSON with escaped slashes"
+        );
+        let quoted = Redactor::new([(r#"pass"w\ord1"#, r#"aaaa"b\ccc2"#)].into_iter());
+        assert_eq!(
+            quoted.redact(br#"{"p":"pass\"w\\ord1"}"#).as_ref(),
+            br#"{"p":"aaaa\"b\\ccc2"}"#
+        );
     }
 
     proptest! {

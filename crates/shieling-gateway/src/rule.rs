@@ -63,6 +63,9 @@ pub enum RuleError {
     /// The port is not a number from 1 to 65535.
     #[error("a port is a number from 1 to 65535")]
     Port,
+    /// More than one port, or another word before the host than `udp:` and `tcp:`.
+    #[error("a host has one port, and before it stands nothing but `udp:` or `tcp:`")]
+    Colons,
     /// An IPv6 address without brackets.
     #[error("an IPv6 address stands in brackets")]
     Brackets,
@@ -113,7 +116,7 @@ impl RuleError {
                 format!("known sets: {}", known.join(", "))
             }
             Self::UdpPort => "write it as in udp:ntp.example.org:123".to_owned(),
-            Self::Name(_) | Self::Port | Self::Address | Self::Special { .. } => return None,
+            Self::Name(_) | Self::Colons | Self::Port | Self::Address | Self::Special { .. } => return None,
         })
     }
 }
@@ -242,7 +245,15 @@ fn in_brackets(text: &str) -> Result<(Host, Option<u16>), RuleError> {
 /// Parses `NAME`, `*.NAME`, `ADDRESS` or `ADDRESS/BITS`, each with an optional `:PORT`.
 fn plain(text: &str) -> Result<(Host, Option<u16>), RuleError> {
     let (host, port) = match text.split_once(':') {
-        Some((_, rest)) if rest.contains(':') => return Err(RuleError::Brackets),
+        Some((_, rest)) if rest.contains(':') => {
+            let address = text.split('/').next().unwrap_or(text);
+            let digits = |byte: u8| byte.is_ascii_hexdigit() || b":.%".contains(&byte);
+            return Err(if address.bytes().all(digits) && address.parse::<Ipv6Addr>().is_ok() {
+                RuleError::Brackets
+            } else {
+                RuleError::Colons
+            });
+        }
         Some((host, port)) => (host, Some(parse_port(port)?)),
         None => (text, None),
     };

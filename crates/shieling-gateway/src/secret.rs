@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::rule::{Host, HostRule, Protocol, RuleError};
+use crate::trust;
 
 /// The shortest value in bytes. A shorter one would occur in other texts by chance.
 const VALUE_BYTES_MIN: usize = 8;
@@ -53,6 +54,9 @@ pub enum SecretError {
     /// The variable's name is empty or has characters other than letters, digits and `_`.
     #[error("a variable's name has letters, digits and `_`, and does not begin with a digit")]
     Variable,
+    /// Programs read the variable for something else, or the gateway sets it itself.
+    #[error("programs read this variable for something else; name another one")]
+    Reserved,
     /// The host is not well-formed.
     #[error("{0}")]
     Host(#[from] RuleError),
@@ -77,6 +81,9 @@ impl FromStr for SecretSpec {
         let (variable, rest) = text.split_once('@').ok_or(SecretError::Form)?;
         if !is_variable(variable) {
             return Err(SecretError::Variable);
+        }
+        if is_reserved(variable) {
+            return Err(SecretError::Reserved);
         }
         let (host, source) = match rest.split_once('=') {
             Some((host, source)) => (host, parse_source(source)?),
@@ -110,6 +117,17 @@ fn parse_source(text: &str) -> Result<SecretSource, SecretError> {
 fn is_variable(text: &str) -> bool {
     let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes().all(well_formed) && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// Whether a placeholder as the value of a variable would break programs: what shells and the dynamic linker read, and
+/// the certificates that the gateway sets.
+fn is_reserved(variable: &str) -> bool {
+    const SHELL: [&str; 13] = [
+        "BASH_ENV", "ENV", "HOME", "IFS", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    ];
+    SHELL.contains(&variable)
+        || ["LC_", "LD_"].iter().any(|beginning| variable.starts_with(beginning))
+        || trust::sets(variable)
 }
 
 /// A secret with its value, which cannot be printed.

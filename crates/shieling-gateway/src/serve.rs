@@ -386,7 +386,7 @@ async fn flow(
         Err(OpenError::Unresolved(text)) => return live.finish(End::Unresolved(text)),
         Err(OpenError::Unreachable(text)) => return live.finish(End::Unreachable(text)),
         Err(OpenError::Refused { because, instead }) => {
-            shared.deny(target.to_string(), Some(port), because, Some(instead));
+            shared.deny(target.to_string(), Some(port), because, instead);
             return live.finish(End::Refused);
         }
     };

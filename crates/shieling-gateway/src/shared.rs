@@ -136,6 +136,22 @@ impl Shared {
         );
     }
 
+    /// Records that a connection to one host asked for another one, with the words of the rule that refuses it, if
+    /// one does.
+    pub(crate) fn deny_other(&self, host: &HostName, port: u16, because: String) {
+        let (because, instead) = match self.permit.name(host, Protocol::Tcp, port) {
+            Verdict::Deny { because: rule, instead } => (
+                rule.map_or(because.clone(), |rule| format!("{because}: {rule}")),
+                instead,
+            ),
+            _ => {
+                let rule = rule_for(&Target::of(host.clone()), Protocol::Tcp, port);
+                (because, rule.map(|rule| format!("`--allow-host {rule}`")))
+            }
+        };
+        self.deny(host.to_string(), Some(port), because, instead);
+    }
+
     /// A target with its port, in the form of a rule.
     fn shown(&self, target: &Target, port: u16) -> String {
         match target {

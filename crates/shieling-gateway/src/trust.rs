@@ -92,30 +92,41 @@ impl Trust {
     pub fn variables(&self, paths: &TrustPaths) -> Vec<(String, String)> {
         let bundle = paths.bundle.display().to_string();
         let authority = paths.authority.display().to_string();
-        let whole = [
-            "SSL_CERT_FILE",
-            "CURL_CA_BUNDLE",
-            "REQUESTS_CA_BUNDLE",
-            "PIP_CERT",
-            "GIT_SSL_CAINFO",
-            "CARGO_HTTP_CAINFO",
-            "AWS_CA_BUNDLE",
-            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-            "HTTPLIB2_CA_CERTS",
-            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
-            "NIX_SSL_CERT_FILE",
-        ];
         let mut variables: Vec<(String, String)> =
-            whole.iter().map(|name| ((*name).to_owned(), bundle.clone())).collect();
-        // These add to the program's own list.
-        for name in ["NODE_EXTRA_CA_CERTS", "DENO_CERT"] {
+            WHOLE.iter().map(|name| ((*name).to_owned(), bundle.clone())).collect();
+        for name in ADDED {
             variables.push((name.to_owned(), authority.clone()));
         }
         let store = paths.java_store.display();
         let java = format!("-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword={JAVA_PASSWORD}");
-        variables.push(("JAVA_TOOL_OPTIONS".to_owned(), java));
+        variables.push((JAVA.to_owned(), java));
         variables
     }
+}
+
+/// The variables that name all certificates.
+const WHOLE: [&str; 11] = [
+    "SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "PIP_CERT",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
+    "AWS_CA_BUNDLE",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "HTTPLIB2_CA_CERTS",
+    "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+    "NIX_SSL_CERT_FILE",
+];
+
+/// The variables that name one certificate, besides the program's own list.
+const ADDED: [&str; 2] = ["NODE_EXTRA_CA_CERTS", "DENO_CERT"];
+
+const JAVA: &str = "JAVA_TOOL_OPTIONS";
+
+/// Whether a variable is one of [`Trust::variables`].
+pub(crate) fn sets(variable: &str) -> bool {
+    WHOLE.contains(&variable) || ADDED.contains(&variable) || variable == JAVA
 }
 
 /// Server configurations by name and protocol.

@@ -5,7 +5,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -53,8 +52,6 @@ pub(crate) struct Outlet {
     endpoints: Vec<Endpoint>,
     begin: Cursor,
     always: Arc<Always>,
-    /// Whether a jail was made for it.
-    taken: AtomicBool,
 }
 
 /// The rules that were allowed for always and were not told yet.
@@ -154,7 +151,6 @@ impl Outlet {
             endpoints,
             begin,
             always,
-            taken: AtomicBool::new(false),
         })
     }
 
@@ -173,14 +169,16 @@ impl Outlet {
         ports
     }
 
-    /// Whether no jail was made for it yet.
-    pub(crate) fn is_fresh(&self) -> bool {
-        !self.taken.load(Ordering::Acquire)
+    /// Whether the jail that it is for has not ended: it runs, or is still to be attached.
+    pub(crate) fn is_current(&self) -> bool {
+        match &*self.jail.borrow() {
+            Some(jail) => jail.upgrade().is_some_and(|jail| jail.is_alive()),
+            None => true,
+        }
     }
 
     /// The jail's side of it, for the one jail that it is for.
     pub(crate) fn plan(&self) -> plan::Gateway {
-        self.taken.store(true, Ordering::Release);
         let resolver = SocketAddr::new(DNS_ADDRESS.into(), 53);
         let resolvers = [plan::Endpoint::Udp(resolver), plan::Endpoint::Tcp(resolver)];
         let routes = self.gateway.routes();

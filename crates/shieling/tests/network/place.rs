@@ -79,6 +79,7 @@ fn answer(mut stream: TcpStream, keep: &Mutex<Vec<String>>) {
 pub(crate) struct Place {
     pub(crate) workspace: tempfile::TempDir,
     pub(crate) shieling: Shieling,
+    sandbox: Arc<Sandbox>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -95,7 +96,7 @@ impl Place {
         restrictions.path = PATH.to_owned();
         let shell = Shell::find(None).expect("there is a shell");
         let sandbox = Arc::new(Sandbox::new(restrictions, shell));
-        let mut builder = Shieling::builder(sandbox, Policy::open(), root);
+        let mut builder = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), root);
         for host in hosts {
             for rule in HostRule::expand(host).expect("a host of ours is well formed") {
                 builder = builder.allow_host(rule);
@@ -110,6 +111,7 @@ impl Place {
         Self {
             workspace,
             shieling,
+            sandbox,
             runtime,
         }
     }
@@ -133,6 +135,12 @@ impl Place {
     pub(crate) fn on_terminal(&self, text: &str) -> Outcome {
         let request = JobRequest::new(self.command(text)).with_terminal(TerminalSize::default());
         self.runtime.block_on(self.shieling.run_job(request))
+    }
+
+    /// Begins to start the sandbox, as the command line does.
+    pub(crate) fn start_ahead(&self) {
+        let _within = self.runtime.enter();
+        self.sandbox.start_ahead();
     }
 
     /// Ends the sandbox. The next command is run in another one.

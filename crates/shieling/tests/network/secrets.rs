@@ -143,9 +143,19 @@ impl Drop for Ends {
 const SERVER: &str = "
 import http.server, ssl, sys
 class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = \"HTTP/1.1\"
     def do_GET(self):
         said = self.headers.get(\"Authorization\", \"-\").encode()
         open(\"got\", \"ab\").write(said + b\" \" + self.path.encode() + b\"\\n\")
+        if self.path == \"/trailer\":
+            self.wfile.write(b\"HTTP/1.1 200 \" + said + b\"\\r\\nTransfer-Encoding: chunked\\r\\nTrailer: echo\\r\\n\\r\\n2\\r\\nhi\\r\\n0\\r\\necho: \" + said + b\"\\r\\n\\r\\n\")
+            return
+        if self.path == \"/websocket\":
+            extensions = self.headers.get(\"Sec-WebSocket-Extensions\", \"-\").encode()
+            self.wfile.write(b\"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n\")
+            self.wfile.write(b\"<\" + said + b\">\" + extensions + b\" ghp_r\"); self.wfile.flush(); self.rfile.read(1)
+            self.wfile.write(b\" end\"); self.close_connection = True
+            return
         self.send_response(200); self.send_header(\"content-length\", str(len(said))); self.end_headers(); self.wfile.write(said)
     def log_message(self, *a): pass
 s = http.server.ThreadingHTTPServer((sys.argv[1], 0), H)
@@ -153,6 +163,18 @@ c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain(\"cert.pem\", \"k
 s.socket = c.wrap_socket(s.socket, server_side=True)
 print(s.server_address[1], flush=True)
 s.serve_forever()
+";
+
+/// A client that asks for a WebSocket, and prints all that it gets. It answers once the beginning of a secret has come.
+const WEBSOCKET: &str = "
+import os, socket, ssl, sys
+s = ssl.create_default_context().wrap_socket(socket.create_connection((sys.argv[1], int(sys.argv[2]))), server_hostname=sys.argv[1])
+s.sendall((\"GET /websocket HTTP/1.1\\r\\nHost: %s:%s\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Extensions: permessage-deflate\\r\\nAuthorization: Bearer %s\\r\\n\\r\\n\" % (sys.argv[1], sys.argv[2], os.environ[\"API_TOKEN\"])).encode())
+got = b\"\"
+while not got.endswith(b\" ghp_r\"): got += s.recv(1000) or exit(got)
+s.sendall(b\"x\")
+while more := s.recv(1000): got += more
+print(got.decode())
 ";
 
 #[test]
@@ -236,6 +258,7 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
             ),
         ));
     }
+    place.start_ahead();
     let placeholder = place.prints("printf %s \"$API_TOKEN\"");
     let mut asked = Vec::new();
     for (program, text) in clients {
@@ -248,7 +271,28 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
     // To another host, over TLS that nobody opens, it is the placeholder that goes.
     let other = format!("curl -sS -k -H \"{header}\" https://other.example.org:{port}/other");
     assert_eq!(place.prints(&other), format!("Bearer {placeholder}"));
+    let got_other = format!("Bearer {placeholder} /other");
+    // Nor does it come back by other ways than a body.
+    let trailer = place.prints(&format!("curl -sS -D - -H TE:trailers -H \"{header}\" {url}/trailer"));
+    assert!(trailer.contains(&format!("echo: Bearer {placeholder}")), "{trailer}");
+    assert!(!trailer.contains(VALUE), "{trailer}");
+    let websocket = place.prints(&format!("python3 -c '{WEBSOCKET}' api.example.org {port}"));
+    assert!(
+        websocket.contains("Connection: Upgrade\r\n") || websocket.contains("Connection: Upgrade\n"),
+        "{websocket}"
+    );
+    let frames = format!("<Bearer {placeholder}>- ghp_r end");
+    assert!(
+        websocket.ends_with(&frames),
+        "the beginning of a secret is not held back for ever: {websocket}"
+    );
+    // Another sandbox has another authority.
+    place.end();
+    let next = place.prints(&format!("curl -sS -H \"{header}\" {url}/next"));
+    assert!(next.starts_with("Bearer ghp_") && !next.contains(VALUE), "{next}");
+    asked.extend(["trailer", "websocket", "next"]);
     // In the path of a request, and in its body, it stays what it is.
+    let placeholder = place.prints("printf %s \"$API_TOKEN\"");
     place.prints(&format!("curl -sS {url}/path-$API_TOKEN"));
     drop(server);
     let got = std::fs::read_to_string(folder.path().join("got")).expect("it was asked");
@@ -257,7 +301,7 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
         .filter(|line| line.starts_with(&format!("Bearer {VALUE} ")))
         .count();
     assert_eq!(with_value, asked.len(), "{got}");
-    assert!(got.contains(&format!("Bearer {placeholder} /other")), "{got}");
+    assert!(got.contains(&got_other), "{got}");
     assert!(got.contains(&format!("- /path-{placeholder}")), "{got}");
 }
 

@@ -239,7 +239,7 @@ impl Sandbox {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         // A gateway needs a runtime.
         if ahead.is_none() && restrictions.hidden.is_none() && self.outside.can_open() {
-            let outlet = self.outside.fresh();
+            let outlet = self.outside.current();
             let prepared = outlet.and_then(|outlet| prepare(restrictions, outlet.as_deref()));
             *ahead = prepared.and_then(|prepared| Ahead::order(prepared, restrictions)).ok();
         }
@@ -270,14 +270,14 @@ impl Sandbox {
             Ok(ahead)
         } else if restrictions.hidden.is_some() {
             let restrictions = restrictions.clone();
-            let outlet = self.outside.fresh()?;
+            let outlet = self.outside.current()?;
             let ahead = tokio::task::spawn_blocking(move || {
                 Ahead::order(prepare(&restrictions, outlet.as_deref())?, &restrictions)
             });
             let broken = || Err(SandboxError::Unsupported("preparing the sandbox was broken off"));
             ahead.await.unwrap_or_else(|_| broken())
         } else {
-            let prepared = prepare(restrictions, self.outside.fresh()?.as_deref());
+            let prepared = prepare(restrictions, self.outside.current()?.as_deref());
             prepared.and_then(|prepared| Ahead::order(prepared, restrictions))
         };
         let Ahead {
@@ -783,9 +783,9 @@ impl Environment for Sandbox {
             } else {
                 Next::Others
             };
-            if self.outside.can_open() && !self.is_running().await {
+            if self.outside.can_open() {
                 // Its placeholders are in the variables of the command.
-                self.outside.fresh().map_err(environment)?;
+                self.outside.current().map_err(environment)?;
             }
             let runs = Runs::one_of(&self.runs);
             let terminal = matches!(streams, Streams::Terminal(_));
@@ -1084,11 +1084,6 @@ impl Sandbox {
         });
         let outside = self.outside.variables().into_iter();
         outside.fold(plan, |plan, (name, value)| plan.with_variable(&name, &value))
-    }
-
-    async fn is_running(&self) -> bool {
-        let running = self.running.lock().await;
-        running.as_ref().is_some_and(|running| running.jail.is_alive())
     }
 
     /// What is kept, as the running sandbox knows it, or one that would start now.

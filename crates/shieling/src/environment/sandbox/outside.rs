@@ -71,13 +71,14 @@ impl Outside {
         !self.is_open() || tokio::runtime::Handle::try_current().is_ok()
     }
 
-    /// The outlet of the jail that is made next, started if need be; none if no host is opened.
-    pub(super) fn fresh(&self) -> Result<Option<Arc<Outlet>>, SandboxError> {
+    /// The outlet of the jail that runs, or else of the one that is made next, started if need be; none if no host is
+    /// opened. One jail has one outlet: its authority signs what the certificates in the jail's view trust.
+    pub(super) fn current(&self) -> Result<Option<Arc<Outlet>>, SandboxError> {
         let Some(access) = self.access.get() else {
             return Ok(None);
         };
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(outlet) = latest.as_ref().filter(|outlet| outlet.is_fresh()) {
+        if let Some(outlet) = latest.as_ref().filter(|outlet| outlet.is_current()) {
             return Ok(Some(Arc::clone(outlet)));
         }
         let outlet = Outlet::open(access).map_err(|error| SandboxError::Gateway(error.to_string()))?;
@@ -174,7 +175,7 @@ impl Outside {
         true
     }
 
-    pub(super) fn fresh(&self) -> Result<Option<Arc<Outlet>>, SandboxError> {
+    pub(super) fn current(&self) -> Result<Option<Arc<Outlet>>, SandboxError> {
         Ok(None)
     }
 
