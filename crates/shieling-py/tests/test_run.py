@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
+import inspect
 import pickle
 import threading
 import time
@@ -14,6 +16,7 @@ from conftest import LOCAL, Mark
 
 from shieling import (
     ArgumentError,
+    AsyncShieling,
     ClosedError,
     CommandFailedError,
     CommandTimeoutError,
@@ -80,13 +83,52 @@ def test_objects_say_what_they_are(tmp_path: Path) -> None:
         ({"approval": "sometimes"}, "`approval` is 'sometimes', and can be `always`, `policy` or `never`"),
         ({"network": "wifi"}, "`network` is 'wifi', and can be `none`, `loopback` or `host`"),
         ({"home": 3}, "`home` is 3, and can be `private` or `persistent`"),
+        ({"deny": [5]}, "`deny` holds 5, and has to be a list of strings"),
+        ({"policy": [5]}, "`policy` holds 5, and has to be a list of strings"),
+        ({"read": [b"x"]}, "`read` holds b'x', and has to be a list of strings"),
+        ({"workspace": 5}, "`workspace` is 5, and has to be a path: a string or an `os.PathLike`"),
+        ({"workspace": b"x"}, "`workspace` is b'x', and has to be a path: a string or an `os.PathLike`"),
+        ({"audit": 5}, "`audit` is 5, and has to be a path: a string or an `os.PathLike`"),
+        ({"readonly": "yes"}, "`readonly` is 'yes', and has to be `True` or `False`"),
+        ({"inherit_env": 5}, "`inherit_env` is 5, and has to be `True` or `False`"),
+        ({"store_output": None}, "`store_output` is None, and has to be `True` or `False`"),
+        ({"image": 5}, "`image` is 5, and has to be a string"),
+        ({"rate": 5}, "`rate` is 5, and has to be a string"),
+        ({"pids": 1.5}, "`pids` is 1.5, and has to be a number or a string"),
+        ({"env": "x"}, "`env` is 'x', and has to be a mapping of names to values"),
+        ({"approver": 5}, "`approver` is 5, and has to be a function that is called with a `Question`"),
         ({"pids": "x"}, "`x` is not a number of processes from 1 to 4000000, such as `512`"),
     ],
 )
 def test_a_wrong_option_is_told_in_the_callers_words(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        Shieling("memory", **options)
-    assert str(raised.value) == words
+    for kind in (Shieling, AsyncShieling):
+        with pytest.raises(ConfigurationError) as raised:
+            kind("memory", **options)
+        assert str(raised.value) == words
+
+
+def test_every_option_of_a_wrong_type_is_named() -> None:
+    for name in list(inspect.signature(Shieling.__init__).parameters)[2:]:
+        # What is callable may be asked.
+        wrong = 5 if name == "approver" else object
+        with pytest.raises(ConfigurationError, match=f"^`{name}` "):
+            Shieling("memory", **{name: wrong})
+
+
+def test_a_wrong_argument_is_named_as_the_caller_knows_it(memory: Shieling) -> None:
+    job = memory.background("true")
+    calls: dict[str, Any] = {
+        "limit": lambda: memory.ls(limit="x"),  # type: ignore[arg-type]
+        "session": lambda: memory.background("true", session=5),  # type: ignore[arg-type]
+        "tty": lambda: memory.background("true", tty="x"),  # type: ignore[arg-type]
+        "wait_for": lambda: job.view(wait_for=5),  # type: ignore[arg-type]
+        "text": lambda: job.write(5),  # type: ignore[arg-type]
+        "command": lambda: memory.run("echo \ud800"),
+        "id": lambda: memory.output(5),  # type: ignore[arg-type]
+    }
+    for name, call in calls.items():
+        with pytest.raises(ArgumentError, match=f"^`{name}` has a wrong value: "):
+            call()
 
 
 @pytest.mark.parametrize("env", [{"A": 1}, {1: "a"}, {"A": b"x"}, [("A", "1")]])
@@ -359,3 +401,18 @@ def test_what_is_asked_of_the_environment(here: Shieling) -> None:
     description = here.describe(tools=["bash"])
     assert description.data["environment"] == here.environment
     assert str(here.workspace) in description.text
+
+
+def test_what_was_closed_cannot_be_entered(memory: Shieling) -> None:
+    memory.close()
+    with pytest.raises(ClosedError, match="make a new one"), memory:
+        pass
+
+    async def enter() -> None:
+        other = AsyncShieling("memory")
+        await other.close()
+        async with other:
+            pass
+
+    with pytest.raises(ClosedError, match="make a new one"):
+        asyncio.run(enter())

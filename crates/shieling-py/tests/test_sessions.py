@@ -60,6 +60,9 @@ def test_a_name_that_no_session_can_have(here: Shieling) -> None:
     for name in ["", "a b", "../x", "é" * 3, "x" * 100]:
         with pytest.raises(ArgumentError):
             here.session(name)
+    for name in [5, None, b"main"]:
+        with pytest.raises(ArgumentError, match="^the name of a session is a string, and this is"):
+            here.session(name)  # type: ignore[arg-type]
 
 
 def test_a_job_is_looked_at_written_to_and_ended(here: Shieling) -> None:

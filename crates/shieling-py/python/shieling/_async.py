@@ -233,6 +233,7 @@ class AsyncShieling:
         return f"<{type(self).__name__} {self.environment} {self.workspace!r}{state}>"
 
     async def __aenter__(self) -> AsyncShieling:
+        convert.check_open(self._core)
         return self
 
     async def __aexit__(

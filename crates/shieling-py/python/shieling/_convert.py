@@ -16,7 +16,7 @@ from ._errors import (
     JobError,
     NotStartedError,
 )
-from ._options import duration_ms, size_bytes, text_list
+from ._options import duration_ms, size_bytes, text_list, with_plain_errors
 from ._records import (
     Denial,
     Description,
@@ -233,6 +233,8 @@ def session_run(
 
 
 def session_name(core: _native.Core, name: str) -> str:
+    if not isinstance(name, str):
+        raise ArgumentError(f"the name of a session is a string, and this is {type(name).__name__}")
     if not core.check_session(name):
         raise ArgumentError(f"no session can have the name {name!r}: letters, digits, `-`, `_` and `.`, 64 at most")
     return name
@@ -243,6 +245,12 @@ def session_cwd(core: _native.Core, name: str, start: Path | None) -> str:
         if found["session"] == name:
             return str(found["cwd"])
     return os.path.normpath(os.path.join(core.workspace, start)) if start is not None else str(core.workspace)
+
+
+def check_open(core: _native.Core) -> None:
+    """Raise `ClosedError` for a `Shieling` that was closed: nothing would run in it."""
+    if core.closed:
+        raise ClosedError("this `Shieling` was closed, and cannot be entered again; make a new one")
 
 
 def sessions(core: _native.Core) -> tuple[SessionInfo, ...]:
@@ -305,7 +313,8 @@ def job_resize(core: _native.Core, id: str, rows: int, columns: int) -> None:
 def output(core: _native.Core, output_id: str, stream: str, cursor: int, limit: int) -> _native.Call:
     if stream not in ("stdout", "stderr"):
         raise ArgumentError(f"`stream` is {stream!r}, and can be `stdout` or `stderr`")
-    return _native.output(output_id, stream == "stderr", cursor, limit)
+    call: _native.Call = with_plain_errors(_native.output)(output_id, stream == "stderr", cursor, limit)
+    return call
 
 
 def why(core: _native.Core, command: str | Sequence[str], cwd: Path | None) -> _native.Call:

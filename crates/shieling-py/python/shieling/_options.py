@@ -9,9 +9,19 @@ from datetime import timedelta
 from . import _native
 from ._errors import ArgumentError, ConfigurationError
 from ._records import No, Question, Yes
-from ._typing import Any, Literal, TypeAlias, cast
+from ._typing import Any, Literal, NoReturn, TypeAlias, cast
 
-__all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "is_utf8", "open_core", "size_bytes", "text_list"]
+__all__ = [
+    "Answer",
+    "Approver",
+    "EnvironmentName",
+    "duration_ms",
+    "is_utf8",
+    "open_core",
+    "size_bytes",
+    "text_list",
+    "with_plain_errors",
+]
 
 EnvironmentName: TypeAlias = 'Literal["sandbox", "local", "memory", "container"] | str'
 """Where commands run: one of these names, or ``ssh://[USER@]HOST[:PORT][/DIR]``."""
@@ -73,6 +83,24 @@ _PLAIN = (
 )
 # Each of these is a list of texts.
 _LISTS = {"allow", "allow_hosts", "secrets", "deny", "ignore", "pass_env", "volumes", "devices", "cap_add"}
+_FLAG_OPTIONS = (
+    "readonly",
+    "acknowledge_unsafe",
+    "require_shell_approval",
+    "require_write_approval",
+    "inherit_env",
+    "open_protected",
+    "allow_home",
+    "writable",
+    "unlimited",
+    "no_mount",
+    "privileged",
+    "record",
+)
+_TEXT_OPTIONS = ("image", "container", "runtime", "engine_network", "workdir", "rate")
+_PATH_OPTIONS = ("workspace", "shell", "audit")
+# A number, or a text of the form that the command line takes.
+_NUMBER_OPTIONS: dict[str, tuple[type, ...]] = {"pids": (int, str), "cpus": (int, float, str), "user": (int, str)}
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _LONGEST_MS = 2**53
@@ -145,7 +173,52 @@ def is_utf8(text: str) -> bool:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    return [os.fspath(one) for one in text_list(value, name)]
+    listed: list[Any] = text_list(value, name)
+    texts = [_path_text(one) for one in listed]
+    for one, text in zip(listed, texts):
+        if text is None:
+            raise ConfigurationError(f"`{name}` holds {one!r}, and has to be a list of strings")
+    return [text for text in texts if text is not None]
+
+
+def _path_text(value: Any) -> str | None:
+    """The text of a string or path; ``None`` for anything else."""
+    try:
+        text = cast(object, os.fspath(value))
+    except TypeError:
+        return None
+    return text if isinstance(text, str) else None
+
+
+def _check_types(options: Mapping[str, Any]) -> None:
+    """Refuse options of a wrong type, each by its name.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+
+    def refuse(name: str, wanted: str) -> NoReturn:
+        raise ConfigurationError(f"`{name}` is {options[name]!r}, and has to be {wanted}")
+
+    for name in _FLAG_OPTIONS:
+        if options[name] is not None and not isinstance(options[name], bool):
+            refuse(name, "`True` or `False`")
+    if not isinstance(options["store_output"], bool):
+        refuse("store_output", "`True` or `False`")
+    for name in _TEXT_OPTIONS:
+        if options[name] is not None and not isinstance(options[name], str):
+            refuse(name, "a string")
+    for name in _PATH_OPTIONS:
+        if options[name] is not None and _path_text(options[name]) is None:
+            refuse(name, "a path: a string or an `os.PathLike`")
+    for name, types in _NUMBER_OPTIONS.items():
+        given = options[name]
+        if given is not None and (isinstance(given, bool) or not isinstance(given, types)):
+            refuse(name, "a number or a string")
+    if options["env"] is not None and not isinstance(options["env"], Mapping):
+        refuse("env", "a mapping of names to values")
+    if options["approver"] is not None and not callable(options["approver"]):
+        refuse("approver", "a function that is called with a `Question`")
 
 
 def _variables(options: Mapping[str, Any]) -> list[str]:
@@ -269,6 +342,7 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
         raise ConfigurationError(
             f"there is no environment {environment!r}; there are {names}, and `ssh://[USER@]HOST[:PORT][/DIR]`"
         )
+    _check_types(options)
     try:
         settings = _settings(options)
         given: str | os.PathLike[str] | None = options["workspace"]
@@ -282,8 +356,6 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
         max_output = size_bytes(options["max_output"], "max_output")
     except ArgumentError as error:
         raise ConfigurationError(str(error)) from None
-    except TypeError as error:
-        raise ConfigurationError(f"an option has a wrong type: {error}") from None
     settings["max-output"] = str(max_output)
     import json  # of use here alone, and slow to import
 
@@ -313,12 +385,37 @@ class _Checked:
         if not callable(found):
             return found
 
-        def checked(*arguments: Any) -> Any:
-            try:
-                return found(*arguments)
-            except (OverflowError, TypeError, UnicodeEncodeError) as error:
-                raise ArgumentError(f"`{name}` cannot take this argument: {error}") from None
-
+        checked = with_plain_errors(found)
         # Found at once from now on. What may change is no method.
         self.__dict__[name] = checked
         return checked
+
+
+# What arguments of the native module are to callers, where they have another name there.
+_PUBLIC_NAMES = {"terminal": "tty", "until": "wait_for", "wait_ms": "wait", "budget_ms": "timeout"}
+
+
+def with_plain_errors(function: Any) -> Any:
+    """A native function that names the argument that it cannot take."""
+
+    def checked(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except (OverflowError, TypeError, UnicodeEncodeError) as error:
+            typed = function.__name__ == "job_write"
+            raise ArgumentError(_wrong_argument(error, "text" if typed else "command")) from None
+
+    return checked
+
+
+def _wrong_argument(error: Exception, text: str) -> str:
+    import re
+
+    # A note tells the name; Python 3.10 has none, and there the message begins with it.
+    told = [*getattr(error, "__notes__", ()), str(error)]
+    name = next((found.group(1) for one in told if (found := re.search(r"(?:processing|argument) '(\w+)'", one))), None)
+    words = re.sub(r"\Aargument '\w+': ", "", str(error))
+    if name is None:
+        return f"an argument has a wrong value: {words}"
+    public = text if name == "text" else _PUBLIC_NAMES.get(name, name)
+    return f"`{public}` has a wrong value: {words}"

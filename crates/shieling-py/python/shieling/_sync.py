@@ -221,6 +221,7 @@ class Shieling:
         return f"<{type(self).__name__} {self.environment} {self.workspace!r}{state}>"
 
     def __enter__(self) -> Shieling:
+        convert.check_open(self._core)
         return self
 
     def __exit__(

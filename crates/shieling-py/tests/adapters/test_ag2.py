@@ -147,6 +147,27 @@ def test_without_time_a_command_is_timed_out(tmp_path: Path, timeout: float) -> 
     assert answer == f"Command timed out after {timeout}s\n[exit code: 124]"
 
 
+@pytest.mark.parametrize("timeout", [None, 20, 20.5, 10.0**12, float("inf")])
+def test_a_timeout_is_a_number_or_no_limit(tmp_path: Path, timeout: float | None) -> None:
+    assert LocalShellEnvironment(tmp_path, timeout=timeout).run("echo a") == "a"
+    assert LocalShellEnvironment(tmp_path, timeout=timeout, blocked=["rm"], environment=need("sandbox")).run("echo a") == "a"
+    sandbox = LocalSandbox(tmp_path, timeout=20)
+    assert asyncio.run(sandbox.exec(["echo", "a"], timeout=timeout)) == ExecResult("a", 0)
+    assert asyncio.run(ShellAdapter(sandbox, timeout=timeout).run("echo a")) == "a"
+    assert asyncio.run(CodeAdapter(sandbox, timeout=timeout).run("echo a", "bash")).output == "a"
+
+
+def test_an_empty_list_of_hidden_paths_hides_nothing(place: Path) -> None:
+    env = LocalShellEnvironment(place, ignore=[])
+    assert env.run("cat $(echo a.txt)") == "alpha"
+    assert env.run("x=a.txt; cat `echo $x`") == "alpha"
+    assert env.run("cat .env") == env.run("cat $(echo .env)") == SECRET
+    # What the text names is held to the directory, as by AG2.
+    assert env.run("cat /etc/hostname") == "Access denied: /etc/hostname"
+    assert asyncio.run(ShellAdapter(LocalSandbox(place), ignore=[], shell=True).run("cat $(echo a.txt)")) == "alpha"
+    assert LocalShellEnvironment(place, ignore=[".env"]).run("cat $(echo a.txt)").startswith("Access denied")
+
+
 @pytest.mark.parametrize(
     ("variables", "error"),
     [({"A": 1}, TypeError), ({1: "a"}, TypeError), ({"A=": "x"}, ValueError), ({"A": "x\0"}, ValueError)],

@@ -135,8 +135,8 @@ def test_the_filters_answer_as_ag2s(tmp_path: Path, seed: int) -> None:
                     assert ours.check_ignore(command, workdir, patterns) is not None
                 elif NEW:
                     assert ours.check_ignore(command, workdir, patterns) is None
-    listed = ours.SANDBOX_READONLY_COMMANDS if NEW else ours.READONLY_COMMANDS
-    assert theirs.READONLY_COMMANDS == listed
+    listed = ours.SANDBOX_READONLY_COMMANDS if NEW else ours.SHELL_READONLY_COMMANDS
+    assert theirs.READONLY_COMMANDS == ours.READONLY_COMMANDS == listed
 
 
 SAME = [
@@ -199,6 +199,10 @@ def test_the_same_commands_give_the_same_texts(tmp_path: Path) -> None:
         ({"ignore": IGNORE[0]}, "cat secrets/k"),
         ({"ignore": IGNORE[0]}, "cat /etc/passwd"),
         ({"ignore": IGNORE[0]}, "cat a.txt"),
+        ({"ignore": []}, "cat secrets/k"),
+        ({"ignore": []}, "cat $(echo a.txt)"),
+        ({"ignore": []}, "cat /etc/passwd"),
+        ({"timeout": None}, "cat a.txt"),
     ],
 )
 def test_refusals_are_the_same_texts(tmp_path: Path, filters: dict[str, Any], command: str) -> None:

@@ -171,7 +171,46 @@ def test_the_timeout_of_a_call_goes_before_the_tools(environment: str, tmp_path:
             timeout=0.5,
         )
         assert result.timed_out and result.exit_code == 124
-        assert result.stdout.strip() == "partial"
+        assert result.stdout == "partial\n"
+
+
+@pytest.mark.parametrize("shell", [None, "/bin/sh"])
+def test_a_timeout_keeps_the_ends_of_lines(
+    environment: str, tmp_path: Path, shell: str | None
+) -> None:
+    for mode in ("persistent", "stateless"):
+        given = tool(environment, tmp_path, mode=mode, shell=shell, max_output_bytes=20)
+        (whole,) = commands(given, "printf 'a\\n\\n'; printf 'b\\n' >&2; sleep 30", timeout=0.5)
+        assert (whole.stdout, whole.stderr, whole.truncated) == ("a\n\n", "b\n", False)
+        (cut,) = commands(given, "printf '%050d\\n' 7; sleep 30", timeout=0.5)
+        head, tail = "0" * 10, "0" * 8 + "7\n"
+        assert cut.stdout == f"{head}\n[... truncated 31 bytes ...]\n{tail}"
+        (ended,) = commands(given, "echo a")
+        assert ended.stdout == ("a" if mode == "persistent" else "a\n")
+
+
+def test_a_clean_environment_has_a_short_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGER", "less")
+    monkeypatch.setenv("AF_HOST", "host")
+    monkeypatch.setenv("PIP_CERT", "/home/me/ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
+    usual = "PATH HOME LANG LANGUAGE TERM USER LOGNAME TZ SHELL PAGER GIT_PAGER PWD OLDPWD SHLVL _".split()
+    certificates = (
+        "SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE PIP_CERT "
+        "NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO CARGO_HTTP_CAINFO"
+    ).split()
+    for mode in ("persistent", "stateless"):
+        clean = tool("local", tmp_path, mode=mode, clean_env=True)
+        (result,) = commands(clean, "env")
+        found = dict(line.split("=", 1) for line in result.stdout.splitlines())
+        assert {name for name in found if not name.startswith("LC_")} <= {*usual, *certificates}
+        assert (found["PAGER"], found["GIT_PAGER"], found["TERM"]) == ("cat", "cat", "dumb")
+        assert found["SSL_CERT_FILE"] == "/etc/ssl/certs/ca-certificates.crt"
+        assert found.get("PIP_CERT") != "/home/me/ca.pem"
+        own = tool("local", tmp_path, mode=mode, clean_env=True, env={"PAGER": "more"})
+        assert commands(own, "echo $PAGER")[0].stdout.strip() == "more"
 
 
 def test_options_of_the_shell_stay(environment: str, tmp_path: Path) -> None:
@@ -403,7 +442,7 @@ def test_a_piped_shell_that_takes_too_long_is_replaced(
 
     first, second = run(go())
     assert first.timed_out and first.session_restarted and first.exit_code == 124
-    assert first.stdout == "part"
+    assert first.stdout == "part\n"
     assert second.stdout == "next"
     assert_gone(mark)
 

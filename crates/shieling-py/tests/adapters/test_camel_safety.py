@@ -238,3 +238,22 @@ def test_absolute_paths_and_variables_that_lead_inside_pass(
 def test_a_container_has_its_own_directories() -> None:
     assert sanitize_command("cd /", use_docker_backend=True, working_dir="/work")[0]
     assert not sanitize_command("rm x", use_docker_backend=True, working_dir="/work")[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ('echo "unclosed', "a quote is not closed"),
+        ("echo 'open\nls", "a quote is not closed"),
+        ("echo (", "a bracket or a word such as `fi` is missing, or is one too many"),
+        ("if true; then ls", "a bracket or a word such as `fi` is missing, or is one too many"),
+        ("ls )", "a bracket or a word such as `fi` is missing, or is one too many"),
+    ],
+)
+def test_what_does_not_parse_is_told_with_its_text(command: str, why: str) -> None:
+    shown = f"it does not parse as bash: {why}"
+    assert check_command_safety(command) == (False, f"Command '{command}' is blocked for safety: {shown}.")
+    assert check_command_safety(command, {"echo", "ls"}) == (
+        False,
+        f"Command '{command}' is not in the allowed commands list. ({shown})",
+    )

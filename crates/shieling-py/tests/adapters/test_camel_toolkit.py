@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from environments import environment, sandbox  # noqa: F401
@@ -165,7 +166,7 @@ def test_what_another_view_has_taken_is_still_the_sessions(
     toolkit.shell_exec("s", "echo out", block=False)
     assert started == ["s"]
     # As an answer to input does, whose own view takes what came with it.
-    taken = toolkit.shell_sessions["s"]["process"].view(wait_for="exit", wait=20)
+    taken = toolkit.shell_sessions["s"]["process"].job.view(wait_for="exit", wait=20)
     assert taken.outcome.output == "out\n"
     monkeypatch.undo()
     toolkit._start_output_reader_thread("s")
@@ -937,3 +938,139 @@ def test_rules_and_approvers_see_the_command_as_it_is(make: Make) -> None:
     asked: list[str] = []
     options = {"approval": "always", "approver": lambda question: asked.append(question.text) or True}
     assert make(shieling=options).shell_exec("a", "echo hi").strip() == "hi" and asked == ["echo hi"]
+
+
+@pytest.mark.parametrize("id", [7, None, ("a", 1), 1.5])
+def test_an_id_may_be_no_text(toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch, id: Any) -> None:
+    assert toolkit.shell_exec(id, "echo a") == "a\n"
+    assert toolkit.shell_exec(id, "cat", block=False).startswith(f"Session '{id}' started.")
+    assert toolkit.shell_write_to_process(id, "b") == "b\n"
+    assert toolkit.shell_view(id).startswith("[No new output]")
+    monkeypatch.setattr(builtins, "input", lambda _: "c")
+    assert toolkit.shell_ask_user_for_help(id, "?") == "c\n"
+    assert toolkit.shell_kill_process(id) == f"Process in session '{id}' has been terminated."
+    assert toolkit.shell_view(id).startswith("--- SESSION TERMINATED")
+    assert toolkit.shell_exec(id, "sleep 20", timeout=0.1).startswith("Command did not complete within 0.1")
+    assert toolkit.shell_kill_process(id) == f"Process in session '{id}' has been terminated."
+
+
+@pytest.mark.parametrize("timeout", ["20", 20, 20.5])
+def test_a_timeout_is_a_number_or_a_text_of_one(toolkit: TerminalToolkit, timeout: Any) -> None:
+    assert toolkit.shell_exec("a", "echo a", timeout=timeout) == "a\n"
+    toolkit.timeout = timeout
+    assert toolkit.shell_exec("a", "echo a") == "a\n"
+
+
+@pytest.mark.parametrize("timeout", ["x", [], True, float("nan")])
+def test_a_timeout_that_is_no_number_is_an_error(toolkit: TerminalToolkit, timeout: Any) -> None:
+    assert toolkit.shell_exec("a", "echo a", timeout=timeout).startswith("Error executing command: ")
+
+
+def printed_variables(toolkit: TerminalToolkit) -> dict[str, str]:
+    pairs = toolkit.shell_exec("a", "env -0 | tr '\\n\\0' ' \\n'").splitlines()
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_the_variables_are_those_that_commands_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRST", "1")
+    monkeypatch.setenv("REMOVED", "1")
+    with TerminalToolkit(working_directory=str(tmp_path)) as toolkit:
+        toolkit.shell_exec("a", "true")
+        # As in the original, what changes in this process later counts too.
+        monkeypatch.setenv("FIRST", "2")
+        monkeypatch.setenv("SECOND", "x")
+        monkeypatch.delenv("REMOVED")
+        variables = toolkit._get_env_vars()
+        # A name such as `BASH_FUNC_f%%` is passed to no command.
+        host = {name: value for name, value in os.environ.items() if name.isidentifier()}
+        assert {**host, "PYTHONUNBUFFERED": "1"} == variables
+        found = printed_variables(toolkit)
+        names = {"FIRST", "SECOND", "PYTHONUNBUFFERED", "HOME", "PATH"} & set(variables)
+        assert {name: found.get(name) for name in names} == {name: variables[name] for name in names}
+        assert "REMOVED" not in found
+
+
+def test_the_sandbox_gets_the_toolkits_variables_alone(
+    sandbox: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET_KEY", "secret")
+    with TerminalToolkit(working_directory=str(tmp_path), environment=sandbox) as toolkit:
+        assert toolkit._get_env_vars() == {"PYTHONUNBUFFERED": "1"}
+        assert "MY_SECRET_KEY" not in printed_variables(toolkit)
+    options = {"env": {"MINE": "1"}, "pass_env": ["MY_SECRET_KEY"]}
+    with TerminalToolkit(working_directory=str(tmp_path), environment=sandbox, shieling=options) as toolkit:
+        wanted = {"PYTHONUNBUFFERED": "1", "MINE": "1", "MY_SECRET_KEY": "secret"}
+        assert toolkit._get_env_vars() == wanted
+        assert wanted.items() <= printed_variables(toolkit).items()
+
+
+def test_a_subclass_may_give_other_variables(tmp_path: Path) -> None:
+    class Mine(TerminalToolkit):
+        def _get_env_vars(self) -> dict[str, str]:
+            return {**super()._get_env_vars(), "MINE": "1"}
+
+    with Mine(working_directory=str(tmp_path)) as toolkit:
+        assert toolkit.shell_exec("a", "echo $MINE") == "1\n"
+
+
+def test_the_process_of_a_session_is_used_like_one_of_subprocess(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "cat; exit 3", block=False)
+    process = toolkit.shell_sessions["s"]["process"]
+    assert (process.poll(), process.returncode, process.args) == (None, None, "cat; exit 3")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.1)
+    assert process.stdin.write("a\n") == 2
+    process.stdin.flush()
+    until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    process.stdin.close()
+    assert process.wait(timeout=20) == 3
+    assert (process.poll(), process.returncode) == (3, 3)
+    with pytest.raises(ValueError, match="closed file"):
+        process.stdin.write("b")
+    process.terminate()
+    process.kill()
+    toolkit.shell_exec("t", "sleep 600", block=False)
+    other = toolkit.shell_sessions["t"]["process"]
+    with pytest.raises(BrokenPipeError):
+        other.kill()
+        other.stdin.write("x")
+    assert other.returncode == other.wait() == -15
+
+
+def test_a_process_that_a_caller_puts_there_is_used_as_one(toolkit: TerminalToolkit) -> None:
+    def put(**attributes: Any) -> MagicMock:
+        process = MagicMock(**attributes)
+        toolkit.shell_sessions["m"] = {
+            **{"id": "m", "process": process, "output_stream": _output.OutputStream()},
+            **{"command_history": ["x"], "running": True, "log_file": toolkit.blocking_log_file, "backend": "local"},
+        }
+        return process
+
+    process = put()
+    assert toolkit.shell_write_to_process("m", "hello") == "Input sent to session 'm' successfully (no output)."
+    process.stdin.write.assert_called_once_with("hello\n")
+    process.stdin.flush.assert_called_once_with()
+    assert toolkit.shell_kill_process("m") == "Process in session 'm' has been terminated."
+    process.terminate.assert_called_once_with()
+    process.kill.assert_not_called()
+    assert toolkit.shell_sessions["m"]["running"] is False
+
+    process = put(**{"poll.return_value": None})
+    toolkit.shell_kill_process("m")
+    process.kill.assert_called_once_with()
+    process = put(**{"terminate.side_effect": OSError("no")})
+    assert toolkit.shell_kill_process("m") == "Error killing process in session 'm': no"
+    process = put(**{"stdin.write.side_effect": BrokenPipeError("broken")})
+    assert toolkit.shell_write_to_process("m", "x") == "Error writing to session 'm': broken"
+    process = put(**{"stdout.readline.side_effect": ["one\n", "two\n", ""]})
+    toolkit._start_output_reader_thread("m")
+    assert ended(toolkit, "m").startswith("one\ntwo\n")
+    process = put()
+    toolkit.cleanup()
+    process.terminate.assert_called_once_with()
+
+
+def test_names_of_the_original_are_there() -> None:
+    for name in ("manual_timeout", "check_nodejs_availability", "ensure_go_available", "ensure_java_available"):
+        assert callable(getattr(terminal_toolkit, name)), name
+    assert TerminalToolkit.shell_kill_process._manual_timeout  # type: ignore[attr-defined]

@@ -14,10 +14,12 @@ import pytest
 from confined import need, run_example
 
 from shieling.adapters.gaia import ShellToolsMixin
+from shieling.adapters.gaia import _mixin as mixin
 
 if importlib.util.find_spec("gaia") is None:
     pytest.skip("GAIA is not installed: `pip install amd-gaia`", allow_module_level=True)
 
+import gaia.agents.base.tools as agent_tools
 from gaia.agents.base.agent import Agent
 from gaia.agents.base.console import SilentConsole
 
@@ -119,3 +121,24 @@ def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkey
     told = capsys.readouterr().out
     assert "alpha" in told.replace("The first line is alpha.", "")
     assert told.rstrip().endswith("The first line is alpha.")
+
+
+def test_a_command_without_a_timeout_gets_gaias(agent: ShellAgent) -> None:
+    assert agent._execute_tool("run_shell_command", {"command": "cat a.txt"})["timeout"] == 30
+    assert agent._execute_tool("run_shell_command", {"command": "cat a.txt", "timeout": None})["timeout"] == 30
+    assert agent._execute_tool("run_shell_command", {"command": "cat a.txt", "timeout": 7})["timeout"] == 7
+    timeouts = pytest.importorskip("gaia.agents.tools.command_timeouts", reason="GAIA before 0.25")
+    agent._granted_binaries = SimpleNamespace(binaries=lambda: {"make"})
+    for command in ("make --version", "cat a.txt | sort"):
+        agent.shell_command_times.clear()
+        expected = timeouts.resolve_timeout(command, None)[0]
+        assert agent.run_shell_command(command)["timeout"] == expected, command
+    assert mixin._default_seconds("make x") == timeouts.BUILD.seconds == 1800
+
+
+def test_the_agent_waits_for_the_longest_command(agent: ShellAgent) -> None:
+    entry = agent_tools._TOOL_REGISTRY["run_shell_command"]
+    if "timeout" not in entry:
+        pytest.skip("GAIA before 0.25")
+    assert entry["timeout"] == 3660
+    assert entry["parameters"]["timeout"]["type"] in ("integer", "number")

@@ -321,6 +321,13 @@ def test_a_process_is_talked_to(env: LocalEnvironment) -> None:
             assert await process.recv_stderr(timeout=20) == b"err one\n"
             with pytest.raises(TimeoutError):
                 await process.recv(timeout=0.05)
+            for timeout in (0, -1):
+                with pytest.raises(TimeoutError):
+                    await process.recv(timeout=timeout)
+                with pytest.raises(TimeoutError):
+                    await process.recv_stderr(timeout=timeout)
+                with pytest.raises(TimeoutError):
+                    await process.wait(timeout=timeout)
             with pytest.raises(TimeoutError):
                 await process.wait(timeout=0.05)
             await process.send(b"two\n")

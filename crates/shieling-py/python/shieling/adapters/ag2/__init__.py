@@ -16,6 +16,7 @@ from ._code import DEFAULT_RUNNERS, CodeAdapter, LanguageRunner, SandboxCodeTool
 from ._filter import (
     READONLY_COMMANDS,
     SANDBOX_READONLY_COMMANDS,
+    SHELL_READONLY_COMMANDS,
     check_ignore,
     contains_shell_operator,
     matches,
@@ -40,6 +41,7 @@ __all__ = [
     "DEFAULT_RUNNERS",
     "READONLY_COMMANDS",
     "SANDBOX_READONLY_COMMANDS",
+    "SHELL_READONLY_COMMANDS",
     "CodeAdapter",
     "CodeEnvironment",
     "CodeLanguage",

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath, PurePosixPath
 
 from .._quoting import unescaped
+from ._framework import IS_1X
 
 __all__ = [
     "DEVICES",
     "READONLY_COMMANDS",
     "SANDBOX_READONLY_COMMANDS",
+    "SHELL_READONLY_COMMANDS",
     "check_ignore",
     "contains_shell_operator",
     "hidden",
@@ -29,12 +31,15 @@ SANDBOX_READONLY_COMMANDS: tuple[str, ...] = (
 )
 """What ``readonly=True`` allows in AG2 1.x."""
 
-READONLY_COMMANDS: tuple[str, ...] = (
+SHELL_READONLY_COMMANDS: tuple[str, ...] = (
     *("cat", "head", "tail", "ls", "ll", "la", "grep", "egrep", "fgrep", "find", "wc", "du", "df", "diff", "stat"),
     *("file", "which", "pwd", "echo", "env", "printenv", "sort", "uniq", "cut"),
     *("git log", "git diff", "git status", "git show", "git branch"),
 )
 """What ``readonly=True`` allows in AG2 0.12, as far as it changes nothing: ``sort -o`` and ``find -delete`` are refused."""
+
+READONLY_COMMANDS: tuple[str, ...] = SANDBOX_READONLY_COMMANDS if IS_1X else SHELL_READONLY_COMMANDS
+"""The list that the AG2 which is installed has under this name; without AG2, that of 0.12."""
 
 DEVICES = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 """Devices that hold nothing, which a command may name wherever it works."""

@@ -14,6 +14,7 @@ __all__ = [
     "CodeLanguage",
     "CodeRunResult",
     "ExecResult",
+    "IS_1X",
     "Sandbox",
     "SandboxBase",
     "SandboxFactory",
@@ -28,6 +29,8 @@ __all__ = [
 
 _tool: Any = None
 Context = Any
+IS_1X = False
+"""Whether the AG2 that is installed is 1.x."""
 
 
 class Tool:
@@ -186,6 +189,8 @@ if not TYPE_CHECKING:
         from ag2.tools.code.environment.base import CodeEnvironment, CodeRunResult
         from ag2.tools.sandbox.base import ExecResult, Sandbox, SandboxBase
         from ag2.tools.sandbox.factory import SandboxFactory, SingletonFactory, WorkdirAware
+
+        IS_1X = True
     except ImportError:
         pass
 

@@ -45,7 +45,8 @@ class Filters:
     Args:
         allowed: Only commands that start with one of these may run.
         blocked: Commands that start with one of these may not run.
-        ignore: Paths that are hidden. With patterns, nothing outside the working directory is reached either.
+        ignore: Paths that are hidden. With patterns, nothing outside the working directory is reached either; with an
+            empty list, no path outside of it may be named.
         readonly: Whether nothing may change and nothing outside the working directory is read. `allowed` goes first.
         commands: What `readonly` allows.
     """
@@ -134,6 +135,9 @@ class Filters:
         if self.confined and execution.environment == "local" and not elsewhere:
             for one in _reached(verdict, command, workdir):
                 if isinstance(one, str):
+                    if not self.ignore and not self.readonly:
+                        # An empty list hides nothing; as in AG2, only a path that the text names is held to the directory.
+                        continue
                     return (
                         f"Access denied: {one}\n{one}: what this names cannot be read from the text\n"
                         "instead: write the path itself"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .._execution import (
+    NO_LIMIT_SECONDS,
     Execution,
     HostVariables,
     exit_status,
@@ -19,7 +20,7 @@ from .._execution import (
     kept_bytes,
     printed,
 )
-from ._filter import READONLY_COMMANDS, check_ignore, matches
+from ._filter import SHELL_READONLY_COMMANDS, check_ignore, matches
 from ._framework import ShellToolBase, function_tool
 from ._policy import Filtered, Filters, search_path
 
@@ -52,7 +53,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         ignore: Patterns of paths that are hidden. Nothing outside the working directory is reached then.
         readonly: Whether only commands that change nothing may run. An `allowed` list goes before it.
         env: Variables laid over those of this process.
-        timeout: Seconds for each command.
+        timeout: Seconds for each command; ``None`` for no limit.
         max_output: Characters that are returned of each command's output.
         environment: ``local`` (this host, as in AG2), ``sandbox`` or ``memory``.
         host_env: Which variables of this process commands get; with ``filtered``, those that look like credentials
@@ -75,7 +76,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         ignore: list[str] | None = None,
         readonly: bool = False,
         env: dict[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float | None = 60,
         max_output: int = 100_000,
         environment: str = "local",
         host_env: HostVariables | None = None,
@@ -89,7 +90,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
             self._workdir.mkdir(parents=True, exist_ok=True)
         if cleanup if cleanup is not None else path is None:
             atexit.register(shutil.rmtree, str(self._workdir), ignore_errors=True)
-        self._filters = Filters(allowed, blocked, ignore, readonly, READONLY_COMMANDS)
+        self._filters = Filters(allowed, blocked, ignore, readonly, SHELL_READONLY_COMMANDS)
         self._env = env
         self._timeout = timeout
         self._max_output = max_output
@@ -172,7 +173,7 @@ def run_text(
     command: str,
     host_env: HostVariables,
     env: Mapping[str, str] | None,
-    timeout: float,
+    timeout: float | None,
     max_output: int,
     filters: Filters,
     workdir: Path,
@@ -185,13 +186,13 @@ def run_text(
     if not workdir.is_dir() and execution.environment != "memory":
         return f"Working directory not found: {workdir}\n[exit code: 126]"
     timed_out = f"Command timed out after {timeout}s\n[exit code: 124]"
-    if timeout <= 0:
+    if timeout is not None and timeout <= 0:
         return timed_out
     variables = {**host_variables(host_env), **given_variables(env)}
     try:
         outcome = execution.blocking().run(
             command,
-            timeout=timeout,
+            timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
             env=variables,
             max_output=kept_bytes(max_output),
         )

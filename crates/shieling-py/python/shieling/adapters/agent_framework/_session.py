@@ -283,7 +283,8 @@ class ShellSession(_Session):
         if anchor is not None:
             await self._return_to(session, anchor, timeout)
         outcome = await _guarded(session.run(command, timeout=seconds(timeout)))
-        return result_of(outcome, self._max_output_bytes, strip=True)
+        # As the original: what a timeout cuts off keeps its line ends.
+        return result_of(outcome, self._max_output_bytes, strip=outcome.status != "timed_out")
 
     async def _return_to(self, session: Any, anchor: str, timeout: float | None) -> None:
         there = self._environment == "memory" or os.path.isdir(anchor)
@@ -418,7 +419,7 @@ class PipedSession(_Session):
         if not alive:
             await self._stop()
         cap = self._max_output_bytes
-        text, cut_stdout = stdout.text(cap, strip=True)
+        text, cut_stdout = stdout.text(cap, strip=not timed_out)
         errors, cut_stderr = stderr.text(cap, strip=False)
         result = ShellResult(
             stdout=text,

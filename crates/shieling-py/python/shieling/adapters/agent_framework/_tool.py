@@ -210,8 +210,10 @@ class LocalShellTool(ShellToolBase):
         confine_workdir: Whether each command of a persistent shell starts in `workdir`, if one is
             given. It is no confinement; `environment="sandbox"` is.
         env: Variables of the commands, laid over those of this process.
-        clean_env: Whether commands get nothing of this process's variables but `env` (and a few
-            that every program needs, such as PATH and HOME).
+        clean_env: Whether commands get `env` and a short list alone: PATH, HOME, LANG, LC_*, USER,
+            LOGNAME, SHELL and TZ of this process, and its variables for the system's certificates;
+            TERM=dumb, PAGER=cat and GIT_PAGER=cat, since nobody is there to turn pages. `env` goes
+            before them.
         policy: What `evaluate` is called on before each command. Default: everything is allowed.
         timeout: Seconds of one command; `None` for no limit.
         max_output_bytes: Bytes kept of each stream, beginning and end.

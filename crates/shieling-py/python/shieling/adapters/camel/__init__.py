@@ -6,7 +6,7 @@ package's processes, jobs and bounds. `docs/adapters/camel.md` compares the two.
 
 from __future__ import annotations
 
-from ._framework import Runtime
+from ._framework import Runtime, manual_timeout
 from ._framework import to_plain as _to_plain
 from .terminal_toolkit import (
     TerminalToolkit,
@@ -39,6 +39,7 @@ __all__ = [
     "ensure_java_available",
     "ensure_uv_available",
     "is_uv_environment",
+    "manual_timeout",
     "sanitize_command",
     "setup_initial_env_with_uv",
     "setup_initial_env_with_venv",

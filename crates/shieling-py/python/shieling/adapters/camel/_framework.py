@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
 
-__all__ = ["BaseToolkit", "FunctionTool", "MCPServer", "Runtime", "get_logger", "to_plain"]
+__all__ = [
+    "BaseToolkit",
+    "FunctionTool",
+    "MCPServer",
+    "Runtime",
+    "get_logger",
+    "manual_timeout",
+    "to_plain",
+]
 
 
 class BaseToolkit:
@@ -51,6 +59,15 @@ class Runtime(str, Enum):
 def MCPServer() -> Callable[[T], T]:
     """Leaves a class as it is: serving it over MCP needs the framework."""
     return lambda cls: cls
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def manual_timeout(func: F) -> F:
+    """Marks a toolkit's method as one that bounds its time itself, so that the base class does not."""
+    func._manual_timeout = True  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
+    return func
 
 
 if not TYPE_CHECKING:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import DeniedError, EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
-from .._execution import approval_options, is_judged_as_written
+from .._execution import approval_options, host_variables, is_judged_as_written
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -33,10 +33,15 @@ from ._framework import (
     Runtime,
     to_plain,
     get_logger,
+    manual_timeout,
 )
 from ._output import OutputStream, clip, log_name, universal_lines, write_log
+from ._process import SessionProcess
 from .utils import (
+    check_nodejs_availability,
     clone_current_environment,
+    ensure_go_available,
+    ensure_java_available,
     ensure_uv_available,
     sanitize_command,
     setup_initial_env_with_uv,
@@ -45,6 +50,20 @@ from .utils import (
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+__all__ = [
+    "TerminalToolkit",
+    "check_nodejs_availability",
+    "clone_current_environment",
+    "default_console_approval",
+    "ensure_go_available",
+    "ensure_java_available",
+    "ensure_uv_available",
+    "manual_timeout",
+    "sanitize_command",
+    "setup_initial_env_with_uv",
+    "setup_initial_env_with_venv",
+]
 
 logger = get_logger()
 
@@ -67,6 +86,7 @@ _PAGE_BYTES = 256 * 1024
 _JOB_SECONDS = 30 * 24 * 3600.0
 # A session's input is followed by its answer. A slow program gets this long to begin it.
 _SECONDS_TO_ANSWER = 2.0
+_SECONDS_TO_END = 0.5
 _PYTHON_PROGRAMS = ("python", "pip", "pytest", "ipython", "uv")
 _REFUSED = ("denied", "needs_approval", "rate_limited")
 
@@ -122,6 +142,7 @@ class _Terminal:
         self._environment: EnvironmentName = environment
         self._options = dict(shieling or {})
         self._shieling: Shieling | None = None
+        self._known_variables: dict[str, str] = {}
         self._prepare_lock = threading.Lock()
         self._prepared = False
         self._installed = False
@@ -223,7 +244,7 @@ class _Terminal:
                 )
                 keywords: dict[str, Any] = {
                     "workspace": self.working_dir,
-                    "inherit_env": environment == "local",
+                    "inherit_env": self._inherits_variables(),
                     **approval_options(self._options),
                     "max_output": 256 * 1024,
                     "timeout": _JOB_SECONDS,
@@ -233,6 +254,7 @@ class _Terminal:
                 elif environment == "sandbox" and not sys.base_prefix.startswith("/usr"):
                     # The environments of Python point to the Python that made them.
                     keywords["read"] = [sys.base_prefix]
+                self._known_variables = self._first_variables()
                 self._shieling = Shieling(environment, **{**keywords, **self._options})
             return self._shieling
 
@@ -331,7 +353,28 @@ class _Terminal:
         return None
 
     def _get_env_vars(self) -> dict[str, str]:
-        """Returns the variables that commands get besides those of their environment."""
+        """Returns the variables that commands get. A subclass may return others.
+
+        Where they do not get this process's variables, a few of the environment's own come to them.
+        """
+        return {**self._first_variables(), **self._own_variables()}
+
+    def _inherits_variables(self) -> bool:
+        in_local = self.use_docker_backend or self._environment == "local"
+        return bool(self._options.get("inherit_env", in_local))
+
+    def _first_variables(self) -> dict[str, str]:
+        """Returns the variables of this process and of the options that commands get."""
+        if self.use_docker_backend:
+            return {}
+        variables = host_variables("all" if self._inherits_variables() else "none")
+        for name in self._options.get("pass_env") or ():
+            if name in os.environ:
+                variables[name] = os.environ[name]
+        return {**variables, **(self._options.get("env") or {})}
+
+    def _own_variables(self) -> dict[str, str]:
+        """Returns the variables that the toolkit lays over the others."""
         variables = {**self._runtime_env_vars, "PYTHONUNBUFFERED": "1"}
         venv = self._get_venv_path()
         if venv is not None:
@@ -364,7 +407,8 @@ class _Terminal:
             logger.warning("the log %s cannot be written: %s", log_file, error)
 
     def _session_log(self, session_id: str) -> str:
-        return os.path.join(self.log_dir, log_name(session_id))
+        # A caller's id may be anything that a dictionary takes as a key.
+        return os.path.join(self.log_dir, log_name(str(session_id)))
 
     def _start_output_reader_thread(self, session_id: str) -> None:
         """Starts the thread that takes the output of a session until it ends."""
@@ -373,9 +417,14 @@ class _Terminal:
         threading.Thread(target=self._read_session, args=(session,), daemon=True).start()
 
     def _read_session(self, session: dict[str, Any]) -> None:
-        job: Job = session["process"]
-        cursor: int = session["cursor"]
+        process = session["process"]
+        cursor: int = session.get("cursor", 0)
         try:
+            if not isinstance(process, SessionProcess):
+                for line in iter(process.stdout.readline, ""):
+                    self._add_output(session, line)
+                return
+            job = process.job
             while True:
                 # By its own cursor: an answer to input has a view of its own, which takes output too.
                 view = job.view(cursor=cursor, wait_for="output", wait=600.0)
@@ -400,7 +449,7 @@ class _Terminal:
         whole = view.outcome.output_id
         if whole is None:
             # It has none for the moment in which the job ends.
-            job: Job = session["process"]
+            job: Job = session["process"].job
             whole = job.view(cursor=view.cursor, wait_for="exit", wait=1.0).outcome.output_id
         while cursor < end and whole is not None:
             page = self._open().output(whole, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES))
@@ -505,7 +554,13 @@ class _Terminal:
         except RuntimeError as error:
             return f"Error: {error}"
         if block:
-            limit = self.timeout if timeout == _DEFAULT_TIMEOUT else timeout
+            limit: Any = self.timeout if timeout == _DEFAULT_TIMEOUT else timeout
+            if isinstance(limit, str):
+                # Models write a number as a text, too.
+                try:
+                    limit = float(limit)
+                except ValueError:
+                    return f"Error executing command: the timeout {limit!r} is no number of seconds"
             return self._run_blocking(id, command, _DEFAULT_TIMEOUT if limit is None else limit)
         return self._start_session(id, command)
 
@@ -521,8 +576,16 @@ class _Terminal:
             *(self._container_name, "bash", "-c", f"{streams}; {command}"),
         ]
 
-    def _variables(self) -> dict[str, str]:
-        return {} if self.use_docker_backend else self._get_env_vars()
+    def _variables(self) -> dict[str, str | None]:
+        """Returns how the variables of a command differ from those of the environment."""
+        if self.use_docker_backend:
+            return {}
+        wanted, known = self._get_env_vars(), self._known_variables
+        changed: dict[str, str | None] = {
+            name: value for name, value in wanted.items() if known.get(name) != value
+        }
+        changed.update((name, None) for name in known if name not in wanted)
+        return changed
 
     def _run_blocking(self, id: str, command: str, timeout: float) -> str:
         entry = f"--- Executing blocking command at {time.ctime()} ---\n> {command}\n"
@@ -553,7 +616,7 @@ class _Terminal:
         except DeniedError as error:
             answer = f"Error: Command rejected. {error.denial.message()}"
             entry += f"--- Output ---\n{answer}\n"
-        except (ShielingError, OSError, ValueError) as error:
+        except (ShielingError, OSError, TypeError, ValueError) as error:
             answer = f"Error executing command: {error}"
             entry += f"--- Error ---\n{answer}\n"
         else:
@@ -588,7 +651,7 @@ class _Terminal:
                 number += 1
             self._add_session(session_id, command, mark, timeout_converted=True)
             session = self.shell_sessions[session_id]
-            session["process"] = job
+            session["process"] = SessionProcess(job, command)
             session["cursor"] = so_far.stdout_bytes if so_far is not None else 0
             if output:
                 session["printed"] = True
@@ -653,7 +716,7 @@ class _Terminal:
             self._write_to_log(log_file, f"--- Error ---\n{message}\n")
             return message
         with self._session_lock:
-            self.shell_sessions[id]["process"] = job
+            self.shell_sessions[id]["process"] = SessionProcess(job, command)
         self._start_output_reader_thread(id)
         return (
             f"Session '{id}' started.\n\n"
@@ -685,8 +748,10 @@ class _Terminal:
             session["command_history"].append(command)
         self._write_to_log(session["log_file"], f"> {command}\n")
         try:
-            session["process"].write(command + "\n")
-        except ShielingError as error:
+            session["process"].stdin.write(command + "\n")
+            session["process"].stdin.flush()
+        except Exception as error:
+            # A caller may have put a process of another kind there.
             return f"{pending}Error writing to session '{id}': {error}"
         self._await_output(session)
         output = pending + self._collect_output_until_idle(id)
@@ -734,6 +799,7 @@ class _Terminal:
             "  - For long tasks: Check again later (don't poll too frequently)"
         )
 
+    @manual_timeout
     def shell_kill_process(self, id: str) -> str:
         r"""Ends a session with everything that it started.
 
@@ -747,22 +813,23 @@ class _Terminal:
             session = self.shell_sessions.get(id)
             if session is None or not session["running"]:
                 return f"Error: No active session found with ID '{id}'."
+        process = session["process"]
         try:
-            job = session["process"]
             # How it ended is known: the reader may find it out before or after this.
             session["killed"] = True
-            if session["backend"] == "docker":
+            if session["backend"] == "docker" and "mark" in session:
                 self._kill_in_container(session["mark"])
-            outcome = job.kill() if job is not None else None
-        except (ShielingError, RuntimeError) as error:
+            if process is not None:
+                _end(process)
+        except Exception as error:
             return f"Error killing process in session '{id}': {error}"
         with self._output_condition:
             session["running"] = False
             self._output_condition.notify_all()
-        if outcome is not None and outcome.survivors:
+        if isinstance(process, SessionProcess) and process.survivors:
             return (
                 f"Error killing process in session '{id}': "
-                f"{outcome.survivors} processes could not be ended"
+                f"{process.survivors} processes could not be ended"
             )
         return f"Process in session '{id}' has been terminated."
 
@@ -900,12 +967,16 @@ class _Terminal:
         self.cleanup()
         return False
 
+    @manual_timeout
     def cleanup(self) -> None:
         """Ends every session and all that commands have left running."""
         with self._session_lock:
             running = [id for id, session in self.shell_sessions.items() if session["running"]]
         for session_id in running:
-            if self.use_docker_backend:
+            # The toolkit's own processes on this host all end at once below.
+            process = self.shell_sessions[session_id]["process"]
+            foreign = process is not None and not isinstance(process, SessionProcess)
+            if self.use_docker_backend or foreign:
                 self.shell_kill_process(session_id)
         with self._prepare_lock:
             shieling, self._shieling = self._shieling, None
@@ -963,6 +1034,20 @@ class TerminalToolkit(_Terminal, BaseToolkit):
 
     Environments of Python are made and packages installed with the first command that needs them.
     """
+
+
+def _end(process: Any) -> None:
+    """Ends a process that has the methods of `subprocess.Popen`."""
+    process.terminate()
+    if process.poll() is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=_SECONDS_TO_END)
+        if process.poll() is None:
+            process.kill()
+    for stream in (getattr(process, "stdin", None), getattr(process, "stdout", None)):
+        if stream is not None:
+            with contextlib.suppress(Exception):
+                stream.close()
 
 
 def _docker_errors() -> tuple[type[BaseException], ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -136,7 +137,7 @@ def check_command_safety(
         return False, f"Command '{command[:80]}' is blocked for safety: {_TEXT_OF_UNREADABLE}."
     reasons = sorted(verdict.reasons, key=lambda reason: reason.decision != "deny")
     if reasons:
-        return False, _blocked(reasons[0], listed)
+        return False, _blocked(command, reasons[0], listed)
     lower = {name.lower(): name for name in listed}
     for seen in verdict.commands:
         # The package goes by exact names; the list has no case.
@@ -160,13 +161,31 @@ def _long_option_payload(verdict: Verdict) -> str | None:
     return None
 
 
-def _blocked(reason: Reason, listed: list[str]) -> str:
+def _shown(command: str) -> str:
+    return command.strip()[:80]
+
+
+def _why_unreadable(command: str, reason: Reason) -> str:
+    """Returns why a text cannot be read, in more words where it does not parse."""
+    if "does not parse" not in reason.because:
+        return reason.because
+    try:
+        shlex.split(command)
+    except ValueError:
+        return f"{reason.because}: a quote is not closed"
+    return f"{reason.because}: a bracket or a word such as `fi` is missing, or is one too many"
+
+
+def _blocked(command: str, reason: Reason, listed: list[str]) -> str:
     if reason.decision == "deny":
         words = [os.path.basename(word) for word in reason.object.split()]
         named = re.match(r"`([^`]+)` is denied", reason.because)
         name = named.group(1) if named else next((w for w in words if w in listed), words[0])
         return f"Command '{name}' is blocked for safety."
-    shown = reason.object or "command"
+    if reason.rule == "unreadable":
+        why = _why_unreadable(command, reason)
+        return f"Command '{_shown(command)}' is blocked for safety: {why}."
+    shown = reason.object or _shown(command)
     return f"Command '{shown}' is blocked for safety: {reason.because}."
 
 
@@ -213,7 +232,8 @@ def _first_offence(command: str, verdict: Verdict, names: set[str]) -> _Offence 
             # The list is one of commands: the package lets variables pass.
             continue
         start, end = (reason.span.start, reason.span.end) if reason.span is not None else (0, 0)
-        shown = reason.object.split()[0] if reason.object.split() else command[:80]
+        readable = reason.rule != "unreadable" and reason.object.split()
+        shown = reason.object.split()[0] if readable else _shown(command)
         if "redirection" in reason.because:
             message = (
                 f"Command '> {shown}' is not in the allowed commands list. "
@@ -221,7 +241,10 @@ def _first_offence(command: str, verdict: Verdict, names: set[str]) -> _Offence 
             )
             redirections.append(_Offence(start, end, "", message))
             continue
-        why = "" if reason.because.startswith("no entry") else f" ({reason.because})"
+        because = reason.because
+        if reason.rule == "unreadable":
+            because = _why_unreadable(command, reason)
+        why = "" if because.startswith("no entry") else f" ({because})"
         message = f"Command '{shown}' is not in the allowed commands list.{why}"
         programs.append(_Offence(start, end, os.path.basename(shown), message))
     for seen in verdict.commands:

@@ -82,7 +82,20 @@ def _registered(function: Callable[..., Any]) -> None:
             "atomic": True,
         }
         return
-    tool(atomic=True)(function)
+    options: dict[str, Any] = {"atomic": True}
+    if "timeout" in inspect.signature(tool).parameters:
+        # Since 0.25 the agent abandons a tool after its own time, which is shorter than a command may take.
+        options["timeout"] = _MOST_SECONDS + 60
+    tool(**options)(function)
+
+
+def _default_seconds(command: str) -> float:
+    """The time of a command that is given none: since 0.25 GAIA's goes by the kind of command, before it was 30 s."""
+    try:
+        classify: Any = importlib.import_module("gaia.agents.tools.command_timeouts").classify_command
+        return int(classify(command).seconds)
+    except (ImportError, AttributeError):
+        return _DEFAULT_SECONDS
 
 
 class ShellToolsMixin:
@@ -278,9 +291,9 @@ class ShellToolsMixin:
         return opened[key]
 
     def run_shell_command(
-        self, command: str, working_directory: Optional[str] = None, timeout: Optional[float] = _DEFAULT_SECONDS
+        self, command: str, working_directory: Optional[str] = None, timeout: Optional[float] = None
     ) -> dict[str, Any]:
-        """Run a command; see the tool of the same name."""
+        """Run a command; see the tool of the same name. Without `timeout` it gets GAIA's time for it, or 30 s."""
         try:
             return self._run_shell_command(command, working_directory, timeout)
         except Exception as error:
@@ -302,7 +315,7 @@ class ShellToolsMixin:
         if found is not None:
             return found
         if timeout is None:
-            timeout = _DEFAULT_SECONDS
+            timeout = _default_seconds(command)
         seconds = _seconds(timeout)
         if seconds is None or not 0 < seconds <= _MOST_SECONDS:
             return refusal(
@@ -419,7 +432,10 @@ class ShellToolsMixin:
         """Enter the tool ``run_shell_command`` into GAIA's registry."""
 
         def run_shell_command(
-            command: str, working_directory: Optional[str] = None, timeout: int = _DEFAULT_SECONDS
+            command: str,
+            working_directory: Optional[str] = None,
+            # Not optional: GAIA would describe it to the model as a text.
+            timeout: int = None,  # type: ignore[assignment] # pyright: ignore[reportArgumentType]
         ) -> dict[str, Any]:
             """Execute a shell/terminal command that reads. Useful for listing directories (ls/dir), checking files
             (cat, stat), finding files (find), text processing (grep, head, tail), navigation (pwd), git history, and
@@ -428,7 +444,7 @@ class ShellToolsMixin:
             Args:
                 command: The shell command to execute (e.g., 'ls -la', 'pwd', 'cat file.txt')
                 working_directory: Directory to run the command in (defaults to current directory)
-                timeout: Timeout in seconds (default: 30)
+                timeout: Timeout in seconds (default: 30, more for tests, builds and scripts that are granted)
             """
             return self.run_shell_command(command, working_directory, timeout)
 

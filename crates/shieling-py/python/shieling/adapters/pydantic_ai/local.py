@@ -79,7 +79,7 @@ class LocalEnvironmentProcess(ExecutionProcess):
             if self._killed is not None:
                 return b""
             stream = self._proc.stdout if name == "stdout" else self._proc.stderr
-            rest += await stream.read(timeout)
+            rest += await stream.read(None if timeout is None else max(timeout, 0))
         data = bytes(rest[:_CHUNK])
         del rest[:_CHUNK]
         return data
