@@ -24,7 +24,7 @@ use http::header::{
     PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::{Authority as UriAuthority, Scheme};
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use http::{Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -95,6 +95,8 @@ struct Site {
     upgraded: Mutex<Option<BoxFuture<'static, ()>>>,
     /// A WebSocket was asked for. The connection to the host leaves HTTP then, and has not ended.
     upgrading: AtomicBool,
+    /// The connection to the host ended meanwhile.
+    closed_early: AtomicBool,
     /// How the connection ended, where that is known before its end.
     end: Mutex<Option<End>>,
     /// The framing of requests in HTTP/1.
@@ -267,6 +269,7 @@ impl Site {
             closed: Arc::new(Notify::new()),
             upgraded: Mutex::new(None),
             upgrading: AtomicBool::new(false),
+            closed_early: AtomicBool::new(false),
             end: Mutex::new(None),
             framing: Arc::new(Mutex::new(Framing::new())),
             taken: AtomicU64::new(0),
@@ -298,9 +301,11 @@ impl Site {
                 result = connection.as_mut() => break result,
                 // Plain HTTP connects again for the next request.
                 () = self.closed.notified(), if self.secure && !host_closed => {
-                    host_closed = true;
-                    // It would tell the client to close.
-                    if !self.upgrading.load(Ordering::Acquire) {
+                    // It tells the client to close, which an answer that opens a WebSocket must not.
+                    if self.upgrading.load(Ordering::Acquire) {
+                        self.closed_early.store(true, Ordering::Release);
+                    } else {
+                        host_closed = true;
                         connection.as_mut().graceful_shutdown();
                     }
                 }
@@ -391,13 +396,15 @@ impl Site {
         let redact = self.secure && !self.shared.redactor.is_empty();
         if redact {
             redact_headers(&self.shared.redactor, response.headers_mut());
-            // The usual one is written instead.
-            response.extensions_mut().remove::<ReasonPhrase>();
+            redact_reason(&self.shared.redactor, response.extensions_mut());
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return self.upgrade(client_upgrade, response, redact);
         }
         self.upgrading.store(false, Ordering::Release);
+        if self.closed_early.swap(false, Ordering::AcqRel) {
+            self.closed.notify_one();
+        }
         strip_hop_by_hop(response.headers_mut(), false);
         let (parts, body) = response.into_parts();
         if !redact {
@@ -489,9 +496,9 @@ impl Site {
         if name == self.name {
             return Ok(name);
         }
-        if self.secure || !self.shared.allows(&name, self.port) {
+        let allowed = self.shared.allows(&name, self.port);
+        if self.secure || !allowed {
             let because = format!("a connection to `{}` carries a request for `{name}`", self.name);
-            let allowed = self.shared.allows(&name, self.port);
             // Over TLS, an allowed host has a connection of its own: this status has clients make it.
             let status = if allowed {
                 StatusCode::MISDIRECTED_REQUEST
@@ -517,9 +524,11 @@ impl Site {
         strip_hop_by_hop(request.headers_mut(), upgrade);
         // The gateway's server side has answered it.
         request.headers_mut().remove(EXPECT);
-        if self.secure && self.shared.vault.fill(name, self.port, request.headers_mut()) {
-            // A compressed response could not be searched for the secret, nor could compressed frames.
+        if self.secure {
             let headers = request.headers_mut();
+            self.shared.vault.fill(name, self.port, headers);
+            // A compressed response could not be searched for the secret, nor could compressed frames. A host that was
+            // told the secret once can give it back later.
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             headers.remove(SEC_WEBSOCKET_EXTENSIONS);
         }
@@ -696,7 +705,7 @@ impl Site {
         };
         self.framing.lock().expect("no panic while held").stop();
         let host = hyper::upgrade::on(&mut response);
-        let redacted = redact.then(|| self.shared.redactor.stream());
+        let redacted = redact.then(|| self.shared.redactor.terminal_stream());
         let passing = async move {
             let (Ok(client), Ok(host)) = tokio::join!(client, host) else {
                 return;
@@ -731,33 +740,44 @@ fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
     }
 }
 
+/// Replaces secrets in the words beside the status of a response.
+fn redact_reason(redactor: &Redactor, extensions: &mut Extensions) {
+    if let Some(reason) = extensions.remove::<ReasonPhrase>()
+        && let Ok(reason) = ReasonPhrase::try_from(redactor.redact(reason.as_bytes()).into_owned())
+    {
+        extensions.insert(reason);
+    }
+}
+
 /// Passes on what a host sends after HTTP, without the secrets. What could be the beginning of one is held back for a
-/// moment, and passed on if nothing follows.
+/// moment, unless it is short, and passed on if nothing follows.
 async fn pass_redacted(
     host: &mut (impl AsyncRead + Unpin),
     client: &mut (impl AsyncWrite + Unpin),
     mut stream: RedactStream,
 ) -> io::Result<()> {
     let mut buffer = vec![0; FRAMES_BUFFER_BYTES];
-    let mut is_held = false;
-    loop {
+    let ended = loop {
         let reading = host.read(&mut buffer);
-        let read = if is_held {
+        let read = if stream.is_holding() {
             timeout(HELD_BACK_MAX, reading).await
         } else {
             Ok(reading.await)
         };
         let text = match read {
-            // A host that ends without a word has ended all the same.
-            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(0)) => break Ok(()),
             Ok(Ok(length)) => stream.push(&buffer[..length]),
-            Err(_) => stream.finish(),
+            // Many end without the word of TLS for it.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => break Ok(()),
+            Ok(Err(error)) => break Err(error),
+            Err(_) => stream.release(),
         };
-        is_held = stream.is_holding();
         client.write_all(&text).await?;
         client.flush().await?;
-    }
+    };
     client.write_all(&stream.finish()).await?;
+    client.flush().await?;
+    ended?;
     client.shutdown().await
 }
 

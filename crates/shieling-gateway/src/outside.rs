@@ -86,6 +86,30 @@ pub(crate) enum OpenError {
     },
 }
 
+/// The addresses of a target that may be connected to, and why others may not.
+#[derive(Debug)]
+struct Addresses {
+    addresses: Vec<SocketAddr>,
+    left_out: Option<OpenError>,
+}
+
+impl Addresses {
+    fn all(addresses: Vec<SocketAddr>) -> Self {
+        Self {
+            addresses,
+            left_out: None,
+        }
+    }
+
+    /// That none of them answers, with why others were not tried.
+    fn unreachable(&self, why: &str) -> OpenError {
+        OpenError::Unreachable(match &self.left_out {
+            Some(OpenError::Refused { because, .. }) => format!("{why}; {because}"),
+            _ => why.to_owned(),
+        })
+    }
+}
+
 /// How connections to the outside are made.
 pub(crate) struct Outside {
     pub(crate) resolver: Arc<dyn Resolver>,
@@ -130,8 +154,8 @@ impl Outside {
                 forward_proxy: plain_http,
             });
         }
-        let addresses = self.addresses(target, Protocol::Tcp, port, permit).await?;
-        match timeout(self.connect_wait, first_of(&addresses)).await {
+        let found = self.addresses(target, Protocol::Tcp, port, permit).await?;
+        match timeout(self.connect_wait, first_of(&found.addresses)).await {
             Ok(Ok((stream, address))) => {
                 let _ = stream.set_nodelay(true);
                 Ok(Opened {
@@ -140,11 +164,8 @@ impl Outside {
                     forward_proxy: false,
                 })
             }
-            Ok(Err(error)) => Err(OpenError::Unreachable(error.to_string())),
-            Err(_) => Err(OpenError::Unreachable(format!(
-                "no answer within {} s",
-                self.connect_wait.as_secs_f32()
-            ))),
+            Ok(Err(error)) => Err(found.unreachable(&error.to_string())),
+            Err(_) => Err(found.unreachable(&format!("no answer within {} s", self.connect_wait.as_secs_f32()))),
         }
     }
 
@@ -155,7 +176,7 @@ impl Outside {
         port: u16,
         permit: &Permit,
     ) -> Result<(UdpSocket, SocketAddr), OpenError> {
-        let addresses = self.addresses(target, Protocol::Udp, port, permit).await?;
+        let Addresses { addresses, .. } = self.addresses(target, Protocol::Udp, port, permit).await?;
         let failed = |error: io::Error| OpenError::Unreachable(error.to_string());
         let address = *addresses
             .first()
@@ -176,13 +197,14 @@ impl Outside {
         protocol: Protocol,
         port: u16,
         permit: &Permit,
-    ) -> Result<Vec<SocketAddr>, OpenError> {
+    ) -> Result<Addresses, OpenError> {
         let name = match target {
             Target::Internal => {
                 let loopback: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-                return Ok(loopback.map(|address| SocketAddr::new(address, port)).to_vec());
+                let addresses = loopback.map(|address| SocketAddr::new(address, port));
+                return Ok(Addresses::all(addresses.to_vec()));
             }
-            Target::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
+            Target::Address(address) => return Ok(Addresses::all(vec![SocketAddr::new(*address, port)])),
             Target::Name(name) => name,
         };
         let found = match timeout(self.resolve_wait, self.resolver.resolve(name)).await {
@@ -195,26 +217,38 @@ impl Outside {
                 )));
             }
         };
-        let mut refused = None;
+        let mut refused: Option<OpenError> = None;
         let mut addresses = Vec::new();
         for address in found.into_iter().map(address::canonical) {
             match (permit.address(address, protocol, port), address::class(address)) {
+                // Before what a special address is refused for: no other rule can help.
                 (Verdict::Deny { because, instead }, _) => {
                     let leads = format!("`{name}` leads to {address}, which a rule refuses");
                     refused = Some(OpenError::Refused {
-                        because: because.map_or_else(|| leads.clone(), |because| format!("{leads}: {because}")),
+                        because: match because {
+                            Some(because) => format!("{leads}: {because}"),
+                            None => leads,
+                        },
                         instead,
                     });
                 }
                 (Verdict::Ask(_) | Verdict::Unnamed, Some(class)) => {
-                    refused = Some(special(name, SocketAddr::new(address, port), class));
+                    refused.get_or_insert_with(|| special(name, SocketAddr::new(address, port), class));
                 }
-                _ => addresses.push(SocketAddr::new(address, port)),
+                (Verdict::Ask(_), None) => {
+                    refused.get_or_insert_with(|| OpenError::Refused {
+                        because: format!(
+                            "`{name}` leads to {address}, about which a rule asks; names do not open these"
+                        ),
+                        instead: Some(format!("`--allow-host {}` in addition", SocketAddr::new(address, port))),
+                    });
+                }
+                (Verdict::Allow, _) | (Verdict::Unnamed, None) => addresses.push(SocketAddr::new(address, port)),
             }
         }
         addresses.truncate(ADDRESSES_MAX);
         match (addresses.is_empty(), refused) {
-            (false, _) => Ok(addresses),
+            (false, left_out) => Ok(Addresses { addresses, left_out }),
             (true, Some(refused)) => Err(refused),
             (true, None) => Err(OpenError::Unresolved("the name has no address".to_owned())),
         }
@@ -345,6 +379,7 @@ mod tests {
         outside(addresses)
             .addresses(&target(), Protocol::Tcp, 443, &permit(rules))
             .await
+            .map(|found| found.addresses)
     }
 
     #[tokio::test]
@@ -403,6 +438,20 @@ mod tests {
         );
         let permit = rules("93.184.217.0/24");
         assert!(outside.addresses(&target(), Protocol::Tcp, 443, &permit).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn where_the_other_addresses_fail_it_is_told_why_one_was_left_out() {
+        let outside = outside(&["93.184.216.34", "2606:4700::1"]);
+        let mut deny = Rule::allow("0.0.0.0/0".parse().unwrap());
+        deny.decision = Decision::Deny;
+        let permit = Permit::new(vec![Rule::allow("a.example".parse().unwrap()), deny]);
+        let found = outside.addresses(&target(), Protocol::Tcp, 443, &permit).await.unwrap();
+        assert_eq!(found.addresses, ["[2606:4700::1]:443".parse().unwrap()]);
+        assert_eq!(
+            found.unreachable("no route"),
+            OpenError::Unreachable("no route; `a.example` leads to 93.184.216.34, which a rule refuses".to_owned())
+        );
     }
 
     #[tokio::test]

@@ -49,7 +49,7 @@ impl Permit {
         )
     }
 
-    /// Judges a connection to an address that a program named itself.
+    /// Judges a connection to an address: one that a program named itself, or one that a name leads to.
     pub(crate) fn address(&self, address: IpAddr, protocol: Protocol, port: u16) -> Verdict {
         let means = |rule: &&Rule| match rule.host.host() {
             Host::Network(net) => {

@@ -1,7 +1,7 @@
 //! Replacement of secrets by their placeholders, in outputs, recordings and responses.
 //!
-//! Finds a secret as it is, in a string of JSON, in base64 at each alignment, and URL-encoded. Does not look into compressed data, and not
-//! into texts that break a secret by line ends.
+//! Finds a secret as it is, in a string of JSON, in base64 at each alignment, and URL-encoded. Does not look into
+//! compressed data, and not into texts that break a secret by line ends.
 
 use std::borrow::Cow;
 
@@ -30,14 +30,18 @@ impl Redactor {
     pub(crate) fn new<'a>(secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for (value, placeholder) in secrets {
-            let mut add = |from: Vec<u8>, to: Vec<u8>| {
-                if from.len() == to.len() && from != to && !pairs.iter().any(|(known, _)| *known == from) {
+            let mut add = |from: Vec<u8>, mut to: Vec<u8>| {
+                if from.len() != to.len() {
+                    // The placeholder has letters where the secret has signs that are written longer.
+                    to = vec![b'x'; from.len()];
+                }
+                if from != to && !pairs.iter().any(|(known, _)| *known == from) {
                     pairs.push((from, to));
                 }
             };
             add(value.into(), placeholder.into());
-            for slashes in [false, true] {
-                add(in_json(value, slashes).into(), in_json(placeholder, slashes).into());
+            for json in JSON {
+                add(in_json(value, json).into(), in_json(placeholder, json).into());
             }
             for lower in [false, true] {
                 let encode = |text| percent_encoded(text, lower).into();
@@ -160,13 +164,22 @@ impl RedactStream {
         text
     }
 
-    /// Whether something is held back.
+    /// Whether something is held back that was not passed on yet.
     #[must_use]
     pub fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+        self.held.len() > self.shown
     }
 
-    /// Returns what was held back, at the end of the text or where no more is waited for.
+    /// Returns what is held back, where no more is waited for. If it turns out to be the beginning of a secret, the rest
+    /// of that is still replaced.
+    #[must_use]
+    pub fn release(&mut self) -> Vec<u8> {
+        let text = self.held[self.shown..].to_vec();
+        self.shown = self.held.len();
+        text
+    }
+
+    /// Returns what was held back, at the end of the text.
     #[must_use]
     pub fn finish(&mut self) -> Vec<u8> {
         let mut text = std::mem::take(&mut self.held);
@@ -190,14 +203,26 @@ fn in_base64(text: &str, alignment: usize, url_safe: bool) -> Vec<u8> {
     encoded.as_bytes().get(start..end).unwrap_or_default().to_vec()
 }
 
-/// The text as it stands in a string of JSON. PHP's `json_encode` and others escape slashes too.
-fn in_json(text: &str, slashes: bool) -> String {
+/// The signs that a writer of JSON escapes besides `"` and `\`, and how.
+type Json = (&'static str, fn(char) -> String);
+
+/// What is usual, PHP, Go, and .NET.
+const JSON: [Json; 4] = [
+    ("", |sign| format!("\\{sign}")),
+    ("/", |sign| format!("\\{sign}")),
+    ("<>&", |sign| format!("\\u{:04x}", u32::from(sign))),
+    ("<>&'\"+`", |sign| format!("\\u{:04X}", u32::from(sign))),
+];
+
+/// The text as it stands in a string of JSON.
+fn in_json(text: &str, (signs, escaped): Json) -> String {
     let mut encoded = String::new();
     for character in text.chars() {
-        if matches!(character, '"' | '\\') || slashes && character == '/' {
-            encoded.push('\\');
+        match character {
+            sign if signs.contains(sign) => encoded.push_str(&escaped(sign)),
+            '"' | '\\' => encoded.extend(['\\', character]),
+            _ => encoded.push(character),
         }
-        encoded.push(character);
     }
     encoded
 }
@@ -251,6 +276,22 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_rest_of_a_secret_is_replaced_also_after_its_beginning_was_passed_on() {
+        let mut stream = redactor().stream();
+        assert_eq!(stream.push(b"a ghp_s3"), b"a ");
+        assert!(stream.is_holding());
+        assert_eq!(stream.release(), b"ghp_s3");
+        assert!(!stream.is_holding());
+        let (_, rest) = VALUE.split_at(6);
+        assert_eq!(stream.push(rest.as_bytes()), PLACEHOLDER[6..].as_bytes());
+        assert_eq!(stream.push(b" b"), b" b");
+        assert_eq!(
+            [stream.push(b"ghp_s3"), stream.release(), stream.push(b"!")].concat(),
+            b"ghp_s3!"
+        );
+    }
+
     fn redactor() -> Redactor {
         Redactor::new([(VALUE, PLACEHOLDER)].into_iter())
     }
@@ -287,6 +328,17 @@ mod tests {
             plain(r"ghp_s3cr3t\/value+0123456789"),
             r"ghp_aaaaaa\/bbbbb+cccccccccc",
             "JSON with escaped slashes"
+        );
+        assert_eq!(
+            plain(r"ghp_s3cr3t/value\u002B0123456789"),
+            r"ghp_aaaaaa/bbbbb\u002Bcccccccccc",
+            ".NET"
+        );
+        // Its placeholder keeps no signs, and so is shorter in JSON.
+        let short = Redactor::new([(r#"p"a/s\1!"#, "abcdefgh")].into_iter());
+        assert_eq!(
+            short.redact(br#"{"p":"p\"a/s\\1!"}"#).as_ref(),
+            br#"{"p":"xxxxxxxxxx"}"#
         );
         let quoted = Redactor::new([(r#"pass"w\ord1"#, r#"aaaa"b\ccc2"#)].into_iter());
         assert_eq!(

@@ -106,6 +106,7 @@ impl RuleError {
     pub fn instead(&self) -> Option<String> {
         Some(match self {
             Self::Name(NameError::Number) => "write an IPv4 address as four decimal numbers, as in 10.0.0.5".to_owned(),
+            Self::Colons => "write it as in example.org:8443, [2001:db8::1]:443 or udp:ntp.example.org:123".to_owned(),
             Self::Brackets => "write it as in [2001:db8::1]:443".to_owned(),
             Self::HostBits(net) => net.to_string(),
             Self::Star => "name a host, or use `--network host` to open everything".to_owned(),
@@ -116,7 +117,7 @@ impl RuleError {
                 format!("known sets: {}", known.join(", "))
             }
             Self::UdpPort => "write it as in udp:ntp.example.org:123".to_owned(),
-            Self::Name(_) | Self::Colons | Self::Port | Self::Address | Self::Special { .. } => return None,
+            Self::Name(_) | Self::Port | Self::Address | Self::Special { .. } => return None,
         })
     }
 }
@@ -246,9 +247,9 @@ fn in_brackets(text: &str) -> Result<(Host, Option<u16>), RuleError> {
 fn plain(text: &str) -> Result<(Host, Option<u16>), RuleError> {
     let (host, port) = match text.split_once(':') {
         Some((_, rest)) if rest.contains(':') => {
-            let address = text.split('/').next().unwrap_or(text);
-            let digits = |byte: u8| byte.is_ascii_hexdigit() || b":.%".contains(&byte);
-            return Err(if address.bytes().all(digits) && address.parse::<Ipv6Addr>().is_ok() {
+            let address = text.split(['/', '%']).next().unwrap_or(text);
+            let digits = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
+            return Err(if address.bytes().all(digits) {
                 RuleError::Brackets
             } else {
                 RuleError::Colons

@@ -125,9 +125,27 @@ fn is_reserved(variable: &str) -> bool {
     const SHELL: [&str; 13] = [
         "BASH_ENV", "ENV", "HOME", "IFS", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
     ];
-    SHELL.contains(&variable)
-        || ["LC_", "LD_"].iter().any(|beginning| variable.starts_with(beginning))
-        || trust::sets(variable)
+    // By their names: `LD_ACCESS_TOKEN` is a secret of LaunchDarkly.
+    const LINKER: [&str; 8] = [
+        "LD_AUDIT",
+        "LD_BIND_NOW",
+        "LD_DEBUG",
+        "LD_DEBUG_OUTPUT",
+        "LD_LIBRARY_PATH",
+        "LD_ORIGIN_PATH",
+        "LD_PRELOAD",
+        "LD_PROFILE",
+    ];
+    const LOCALE: [&str; 7] = [
+        "LC_ALL",
+        "LC_COLLATE",
+        "LC_CTYPE",
+        "LC_MESSAGES",
+        "LC_MONETARY",
+        "LC_NUMERIC",
+        "LC_TIME",
+    ];
+    SHELL.contains(&variable) || LINKER.contains(&variable) || LOCALE.contains(&variable) || trust::sets(variable)
 }
 
 /// A secret with its value, which cannot be printed.

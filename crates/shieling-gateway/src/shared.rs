@@ -140,10 +140,11 @@ impl Shared {
     /// one does.
     pub(crate) fn deny_other(&self, host: &HostName, port: u16, because: String) {
         let (because, instead) = match self.permit.name(host, Protocol::Tcp, port) {
-            Verdict::Deny { because: rule, instead } => (
-                rule.map_or(because.clone(), |rule| format!("{because}: {rule}")),
+            Verdict::Deny {
+                because: Some(rule),
                 instead,
-            ),
+            } => (format!("{because}: {rule}"), instead),
+            Verdict::Deny { because: None, instead } => (because, instead),
             _ => {
                 let rule = rule_for(&Target::of(host.clone()), Protocol::Tcp, port);
                 (because, rule.map(|rule| format!("`--allow-host {rule}`")))

@@ -177,7 +177,7 @@ impl Outlet {
         }
     }
 
-    /// The jail's side of it, for the one jail that it is for.
+    /// The jail's side of it. If that jail does not start, the next one is made by the same plan.
     pub(crate) fn plan(&self) -> plan::Gateway {
         let resolver = SocketAddr::new(DNS_ADDRESS.into(), 53);
         let resolvers = [plan::Endpoint::Udp(resolver), plan::Endpoint::Tcp(resolver)];

@@ -154,7 +154,8 @@ class H(http.server.BaseHTTPRequestHandler):
             extensions = self.headers.get(\"Sec-WebSocket-Extensions\", \"-\").encode()
             self.wfile.write(b\"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n\")
             self.wfile.write(b\"<\" + said + b\">\" + extensions + b\" ghp_r\"); self.wfile.flush(); self.rfile.read(1)
-            self.wfile.write(b\" end\"); self.close_connection = True
+            self.wfile.write(b\" \" + said[:16]); self.wfile.flush(); self.rfile.read(1)
+            self.wfile.write(said[16:] + b\" end\"); self.close_connection = True
             return
         self.send_response(200); self.send_header(\"content-length\", str(len(said))); self.end_headers(); self.wfile.write(said)
     def log_message(self, *a): pass
@@ -171,8 +172,9 @@ import os, socket, ssl, sys
 s = ssl.create_default_context().wrap_socket(socket.create_connection((sys.argv[1], int(sys.argv[2]))), server_hostname=sys.argv[1])
 s.sendall((\"GET /websocket HTTP/1.1\\r\\nHost: %s:%s\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Extensions: permessage-deflate\\r\\nAuthorization: Bearer %s\\r\\n\\r\\n\" % (sys.argv[1], sys.argv[2], os.environ[\"API_TOKEN\"])).encode())
 got = b\"\"
-while not got.endswith(b\" ghp_r\"): got += s.recv(1000) or exit(got)
-s.sendall(b\"x\")
+for end in (b\" ghp_r\", b\" Bearer ghp_r8Qx2\"):
+    while not got.endswith(end): got += s.recv(1000) or exit(got)
+    s.sendall(b\"x\")
 while more := s.recv(1000): got += more
 print(got.decode())
 ";
@@ -281,11 +283,13 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
         websocket.contains("Connection: Upgrade\r\n") || websocket.contains("Connection: Upgrade\n"),
         "{websocket}"
     );
-    let frames = format!("<Bearer {placeholder}>- ghp_r end");
-    assert!(
-        websocket.ends_with(&frames),
-        "the beginning of a secret is not held back for ever: {websocket}"
+    // The beginning of a secret is not held back for ever, and what comes after it is none of it.
+    let frames = format!(
+        "<Bearer {placeholder}>- ghp_r Bearer {}{} end",
+        &VALUE[..9],
+        &placeholder[9..]
     );
+    assert!(websocket.ends_with(&frames), "{websocket}");
     // Another sandbox has another authority.
     place.end();
     let next = place.prints(&format!("curl -sS -H \"{header}\" {url}/next"));
