@@ -10,11 +10,13 @@
     reason = "a build script runs cargo, and reads what it made"
 )]
 
+#[cfg(feature = "agent")]
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[cfg(feature = "agent")]
 use sha2::{Digest as _, Sha256};
 
 fn main() {
@@ -35,9 +37,7 @@ fn main() {
     }
     if env::var_os("DOCS_RS").is_some() {
         // Documentation is built there without a network, and runs nothing.
-        for name in ["shieling-agent", "shieling-agent.sha256"] {
-            fs::write(out.join(name), []).expect("OUT_DIR can be written to");
-        }
+        carry(&out, &[]);
         return;
     }
     let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -100,35 +100,36 @@ fn main() {
          library installed?"
     );
     let program = fs::read(place.join(&target).join("agent/shieling-agent")).expect("it was built");
-    let mut digest = String::new();
-    for byte in Sha256::digest(&program) {
-        let _ = write!(digest, "{byte:02x}");
-    }
-    fs::write(out.join("shieling-agent"), program).expect("OUT_DIR can be written to");
-    fs::write(out.join("shieling-agent.sha256"), digest).expect("OUT_DIR can be written to");
+    carry(&out, &program);
 }
 
-/// Its profile, which is set here, since a package has none. What is not on the way of every command and every byte is
-/// made small, since the program is sent to where it runs.
-const PROFILE: [&str; 18] = [
+/// Leaves the program compressed for `agent.rs`, with its size and its digest.
+#[cfg(feature = "agent")]
+fn carry(out: &Path, program: &[u8]) {
+    let mut digest = String::new();
+    for byte in Sha256::digest(program) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    let packed = zstd::bulk::compress(program, LEVEL).expect("there is memory for it");
+    fs::write(out.join("shieling-agent.zst"), packed).expect("OUT_DIR can be written to");
+    println!("cargo::rustc-env=SHIELING_AGENT_BYTES={}", program.len());
+    println!("cargo::rustc-env=SHIELING_AGENT_SHA256={digest}");
+}
+
+#[cfg(not(feature = "agent"))]
+fn carry(_: &Path, _: &[u8]) {}
+
+/// How much is tried to make the program small: it is unpacked as fast as with any other level.
+#[cfg(feature = "agent")]
+const LEVEL: i32 = 19;
+
+/// Its profile, which is set here, since a package has none. Small, since the program is sent to where it runs.
+const PROFILE: [&str; 7] = [
     "profile.agent.inherits = 'release'",
     "profile.agent.codegen-units = 1",
     "profile.agent.debug = false",
     "profile.agent.lto = true",
-    "profile.agent.opt-level = 2",
+    "profile.agent.opt-level = 's'",
     "profile.agent.panic = 'abort'",
     "profile.agent.strip = true",
-    // All that is no member of this workspace; for a package, that is all but its own crate.
-    "profile.agent.package.'*'.opt-level = 's'",
-    "profile.agent.package.shieling-shell.opt-level = 's'",
-    "profile.agent.package.shieling-gate.opt-level = 's'",
-    "profile.agent.package.shieling-changes.opt-level = 's'",
-    "profile.agent.package.shieling.opt-level = 2",
-    "profile.agent.package.shieling-jail.opt-level = 2",
-    "profile.agent.package.shieling-bash.opt-level = 2",
-    // Dependencies that are made fast all the same.
-    "profile.agent.package.tokio.opt-level = 2",
-    "profile.agent.package.mio.opt-level = 2",
-    "profile.agent.package.bytes.opt-level = 2",
-    "profile.agent.package.memchr.opt-level = 2",
 ];

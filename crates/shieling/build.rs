@@ -93,7 +93,7 @@ const PROFILE: [&str; 7] = [
     "profile.jail.codegen-units = 1",
     "profile.jail.debug = false",
     "profile.jail.lto = true",
-    "profile.jail.opt-level = 2",
+    "profile.jail.opt-level = 's'",
     "profile.jail.panic = 'abort'",
     "profile.jail.strip = true",
 ];

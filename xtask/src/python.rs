@@ -295,7 +295,7 @@ fn wheel(python: &Path, project: &Path, to: &Path, asked: &Asked, place: &Path) 
         .current_dir(&project)
         .env("CARGO_TARGET_DIR", root().join("target"));
     if asked.release {
-        build.args(["--release", "--strip"]);
+        build.args(["--profile", "packaging"]);
     } else {
         // It runs on this host only, whatever its C library is.
         build.args(["--compatibility", "linux"]);

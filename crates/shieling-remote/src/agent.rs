@@ -271,8 +271,21 @@ fn unhex(hex: &OsStr) -> Option<Vec<OsString>> {
 #[cfg(feature = "agent")]
 #[derive(Debug, Clone)]
 pub struct Program {
+    #[cfg(agent_beside)]
     bytes: std::sync::Arc<[u8]>,
     digest: String,
+}
+
+/// The carried program, unpacked when it is to be sent.
+#[cfg(all(feature = "agent", not(agent_beside)))]
+static CARRIED: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+    let packed = include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent.zst"));
+    zstd::bulk::decompress(packed, size()).expect("it was packed by the same library")
+});
+
+#[cfg(all(feature = "agent", not(agent_beside)))]
+fn size() -> usize {
+    env!("SHIELING_AGENT_BYTES").parse().expect("build.rs writes a number")
 }
 
 /// The agent program is not there. Only a build without optimisation can lack it.
@@ -297,24 +310,28 @@ impl Program {
     /// # Errors
     /// [`NoProgram`]: it was not made.
     pub fn carried() -> Result<Self, NoProgram> {
-        #[cfg(not(agent_beside))]
-        let (bytes, digest): (&[u8], &str) = (
-            include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent")),
-            include_str!(concat!(env!("OUT_DIR"), "/shieling-agent.sha256")),
-        );
-        #[cfg(not(agent_beside))]
-        let digest = digest.to_owned();
         #[cfg(agent_beside)]
-        let (bytes, digest) = beside()?;
+        return beside();
+        #[cfg(not(agent_beside))]
         Ok(Self {
-            bytes: bytes.into(),
-            digest,
+            digest: env!("SHIELING_AGENT_SHA256").to_owned(),
         })
     }
 
-    /// What the file holds.
+    /// What the file holds. The first call takes some 10 ms: it is carried compressed.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        #[cfg(agent_beside)]
+        return &self.bytes;
+        #[cfg(not(agent_beside))]
+        &CARRIED
+    }
+
+    /// The length of the file in bytes.
+    pub fn size(&self) -> usize {
+        #[cfg(agent_beside)]
+        return self.bytes.len();
+        #[cfg(not(agent_beside))]
+        size()
     }
 
     /// The SHA-256 of the file, in hexadecimal.
@@ -339,11 +356,14 @@ impl Program {
     clippy::disallowed_methods,
     reason = "the program of a build for development stands beside it"
 )]
-fn beside() -> Result<(Vec<u8>, String), NoProgram> {
+fn beside() -> Result<Program, NoProgram> {
     let path = PathBuf::from(env!("SHIELING_AGENT_BESIDE"));
     let read = || {
         let digest = std::fs::read_to_string(path.with_extension("sha256"))?;
-        Ok((std::fs::read(&path)?, digest.trim().to_owned()))
+        Ok(Program {
+            bytes: std::fs::read(&path)?.into(),
+            digest: digest.trim().to_owned(),
+        })
     };
     read().map_err(|source| NoProgram {
         path: path.clone(),

@@ -112,7 +112,7 @@ impl Ssh {
             words.extend(["-l".into(), user.into()]);
         }
         words.extend(["--".into(), self.destination.host().into()]);
-        words.push(script::command(self.program.digest(), self.program.bytes().len(), &self.setup).into());
+        words.push(script::command(self.program.digest(), self.program.size(), &self.setup).into());
         words
     }
 
