@@ -371,7 +371,7 @@ class _Terminal:
         for name in self._options.get("pass_env") or ():
             if name in os.environ:
                 variables[name] = os.environ[name]
-        return {**variables, **(self._options.get("env") or {})}
+        return {**variables, **dict(self._options.get("env") or {})}
 
     def _own_variables(self) -> dict[str, str]:
         """Returns the variables that the toolkit lays over the others."""
