@@ -1037,6 +1037,17 @@ def test_the_process_of_a_session_is_used_like_one_of_subprocess(toolkit: Termin
     assert other.returncode == other.wait() == -15
 
 
+def test_a_number_and_its_text_have_a_log_each(toolkit: TerminalToolkit) -> None:
+    ids: list[Any] = [5, "5", 5.5, "5.5", None, "None", ("a", 1), "('a', 1)"]
+    for id in ids:
+        toolkit.shell_exec(id, f"echo {len(toolkit.shell_sessions)}", block=False)
+        ended(toolkit, id)
+    logs = [toolkit.shell_sessions[id]["log_file"] for id in ids]
+    assert len(set(logs)) == len(ids)
+    assert logs[1] == os.path.join(toolkit.log_dir, "session_5.log")
+    assert [Path(log).read_text().splitlines()[-1] for log in logs] == [str(number) for number in range(len(ids))]
+
+
 def test_a_process_that_a_caller_puts_there_is_used_as_one(toolkit: TerminalToolkit) -> None:
     def put(**attributes: Any) -> MagicMock:
         process = MagicMock(**attributes)

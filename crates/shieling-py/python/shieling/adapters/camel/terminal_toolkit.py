@@ -407,8 +407,7 @@ class _Terminal:
             logger.warning("the log %s cannot be written: %s", log_file, error)
 
     def _session_log(self, session_id: str) -> str:
-        # A caller's id may be anything that a dictionary takes as a key.
-        return os.path.join(self.log_dir, log_name(str(session_id)))
+        return os.path.join(self.log_dir, log_name(session_id))
 
     def _start_output_reader_thread(self, session_id: str) -> None:
         """Starts the thread that takes the output of a session until it ends."""
