@@ -433,6 +433,7 @@ class _Terminal:
                 if view.outcome.output:
                     self._add_output(session, view.outcome.output)
                 elif view.outcome.status != "running":
+                    process.take(view.outcome)
                     session["exit"] = view.outcome
                     return
         except ShielingError as error:
@@ -977,6 +978,10 @@ class _Terminal:
             foreign = process is not None and not isinstance(process, SessionProcess)
             if self.use_docker_backend or foreign:
                 self.shell_kill_process(session_id)
+            elif process is not None:
+                # One that has ended keeps its exit code; the reader may not have seen it yet.
+                with contextlib.suppress(ShielingError):
+                    process.poll()
         with self._prepare_lock:
             shieling, self._shieling = self._shieling, None
         if shieling is not None:
