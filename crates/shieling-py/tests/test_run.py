@@ -8,7 +8,9 @@ import inspect
 import pickle
 import threading
 import time
-from pathlib import Path
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from shieling import (
     Outcome,
     Shieling,
     ShielingError,
+    _options,
 )
 
 
@@ -94,8 +97,25 @@ def test_objects_say_what_they_are(tmp_path: Path) -> None:
         ({"store_output": None}, "`store_output` is None, and has to be `True` or `False`"),
         ({"image": 5}, "`image` is 5, and has to be a string"),
         ({"rate": 5}, "`rate` is 5, and has to be a string"),
-        ({"pids": 1.5}, "`pids` is 1.5, and has to be a number or a string"),
-        ({"env": "x"}, "`env` is 'x', and has to be a mapping of names to values"),
+        ({"pids": 1.5}, "`pids` is 1.5, and has to be a whole number or a string"),
+        ({"pids": True}, "`pids` is True, and has to be a whole number or a string"),
+        ({"pids": float("inf")}, "`pids` is inf, and has to be a whole number or a string"),
+        ({"user": 1.5}, "`user` is 1.5, and has to be a whole number or a string"),
+        ({"cpus": 1j}, "`cpus` is 1j, and has to be a number or a string"),
+        ({"env": "x"}, "`env` is 'x', and has to be a mapping of names to values, or pairs of them"),
+        ({"env": ["A=secret"]}, "`env` holds what is no pair, and has to be a mapping of names to values, or pairs of them"),
+        ({"env": [("A", 1)]}, "`env` holds 'A': 1, and names and values have to be strings"),
+        ({"env": {"A": "\ud800"}}, "`env` holds 'A', and no variable can have this name or value"),
+        ({"workdir": 5}, "`workdir` is 5, and has to be a path: a string or an `os.PathLike`"),
+        ({"shell": "/bin/\0"}, "`shell` is '/bin/\\x00', and cannot have a NUL character in it"),
+        ({"shell": "/bin/\ud800"}, "`shell` is '/bin/\\ud800', and has to be UTF-8, which a lone surrogate is not"),
+        ({"workspace": "/\ud800"}, "`workspace` is '/\\ud800', and has to be UTF-8, which a lone surrogate is not"),
+        ({"workspace": "/\0"}, "`workspace` is '/\\x00', and cannot have a NUL character in it"),
+        ({"audit": "/\ud800"}, "`audit` is '/\\ud800', and has to be UTF-8, which a lone surrogate is not"),
+        ({"deny": ["\ud800"]}, "`deny` holds '\\ud800', and has to be UTF-8, which a lone surrogate is not"),
+        ({"read": ["/x\0"]}, "`read` holds '/x\\x00', and cannot have a NUL character in it"),
+        ({"pids": "5\ud800"}, "`pids` is '5\\ud800', and has to be UTF-8, which a lone surrogate is not"),
+        ({"allow_hosts": ["\ud800"]}, "`allow_hosts` holds '\\ud800', and has to be UTF-8, which a lone surrogate is not"),
         ({"approver": 5}, "`approver` is 5, and has to be a function that is called with a `Question`"),
         ({"pids": "x"}, "`x` is not a number of processes from 1 to 4000000, such as `512`"),
     ],
@@ -105,6 +125,48 @@ def test_a_wrong_option_is_told_in_the_callers_words(options: dict[str, Any], wo
         with pytest.raises(ConfigurationError) as raised:
             kind("memory", **options)
         assert str(raised.value) == words
+
+
+class Whole:
+    """A whole number as numpy has them."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __index__(self) -> int:
+        return self._number
+
+
+def test_a_number_may_be_of_any_type(tmp_path: Path) -> None:
+    def settings(**options: Any) -> dict[str, Any]:
+        given = {name: one.default for name, one in inspect.signature(Shieling.__init__).parameters.items()}
+        found: dict[str, Any] = _options._settings({**given, "environment": "sandbox", **options})
+        return found
+
+    for fifty in (50, 50.0, Decimal(50), Fraction(50), Whole(50), "50"):
+        for name in ("pids", "user", "memory", "file_size"):
+            assert settings(**{name: fifty})[name.replace("_", "-")] == "50", fifty
+        Shieling("sandbox", workspace=tmp_path, pids=fifty)  # type: ignore[arg-type]
+    for half in (1.5, Decimal("1.5"), Fraction(3, 2), "1.5"):
+        assert settings(cpus=half)["cpus"] == "1.5"
+        Shieling("sandbox", workspace=tmp_path, cpus=half)  # type: ignore[arg-type]
+    assert settings(cpus=2)["cpus"] == settings(cpus=Whole(2))["cpus"] == "2"
+
+
+def test_a_workdir_may_be_a_path() -> None:
+    with pytest.raises(ConfigurationError, match="`workdir` cannot be enforced in `sandbox`"):
+        Shieling("sandbox", workdir=PurePosixPath("/app"))
+
+
+@pytest.mark.parametrize("env", [{"A": "b"}, [("A", "b")], [["A", "b"]], {"A": "b"}.items(), iter([("A", "b")])])
+def test_variables_may_be_pairs(tmp_path: Path, env: Any) -> None:
+    with Shieling("memory", workspace=tmp_path, env=env) as shieling:
+        assert shieling.run("echo $A").stdout == "b\n"
+
+
+def test_the_url_of_another_machine_is_text() -> None:
+    with pytest.raises(ConfigurationError, match="^`environment` is 'ssh:.*lone surrogate"):
+        Shieling("ssh://\ud800")
 
 
 def test_every_option_of_a_wrong_type_is_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
@@ -78,7 +78,7 @@ class AsyncShieling:
         read: More paths that may be read (``sandbox``).
         write: More paths that may be written (``sandbox``).
         home: ``private`` (gone with the sandbox) or ``persistent`` (kept per workspace). Default: ``private``.
-        env: Variables that commands get, besides a short list of harmless ones.
+        env: Variables that commands get, besides a short list of harmless ones: a mapping, or pairs.
         pass_env: Names of variables of this process that commands get.
         inherit_env: Whether commands get every variable of this process. ``env`` is laid over them.
         isolation: ``full``, or ``landlock`` for hosts without user namespaces. Default: ``full``.
@@ -150,7 +150,7 @@ class AsyncShieling:
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
         home: Literal["private", "persistent"] | None = None,
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
         pass_env: Sequence[str] = (),
         inherit_env: bool = False,
         isolation: Literal["full", "landlock"] | None = None,
@@ -168,7 +168,7 @@ class AsyncShieling:
         preset: Literal["hardened", "plain"] | None = None,
         unlimited: bool = False,
         engine_network: str | None = None,
-        workdir: str | None = None,
+        workdir: Path | None = None,
         no_mount: bool = False,
         privileged: bool = False,
         devices: Sequence[str] = (),

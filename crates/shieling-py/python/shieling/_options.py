@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from operator import index
 
 from . import _native
 from ._errors import ArgumentError, ConfigurationError
@@ -69,13 +70,11 @@ _PLAIN = (
     "pull",
     "container",
     "volumes",
-    "user",
     "writable",
     "runtime",
     "preset",
     "unlimited",
     "engine_network",
-    "workdir",
     "no_mount",
     "privileged",
     "devices",
@@ -97,10 +96,10 @@ _FLAG_OPTIONS = (
     "privileged",
     "record",
 )
-_TEXT_OPTIONS = ("image", "container", "runtime", "engine_network", "workdir", "rate")
-_PATH_OPTIONS = ("workspace", "shell", "audit")
+_TEXT_OPTIONS = ("image", "container", "runtime", "engine_network", "rate")
+_PATH_OPTIONS = ("workspace", "shell", "audit", "workdir")
 # A number, or a text of the form that the command line takes.
-_NUMBER_OPTIONS: dict[str, tuple[type, ...]] = {"pids": (int, str), "cpus": (int, float, str), "user": (int, str)}
+_WHOLE_OPTIONS = ("pids", "user")
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _LONGEST_MS = 2**53
@@ -142,12 +141,13 @@ def duration_ms(value: float | timedelta | str, name: str = "timeout") -> int:
 
 def size_bytes(value: int | str, name: str) -> int:
     """Bytes of a size."""
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ArgumentError(f"`{name}` is no size: {value!r}")
-    if isinstance(value, int):
-        if value < 0:
-            raise ArgumentError(f"`{name}` is {value}, and a size is not negative")
-        return value
+    if not isinstance(value, str):
+        number = _whole(value)
+        if number is None:
+            raise ArgumentError(f"`{name}` is no size: {value!r}")
+        if number < 0:
+            raise ArgumentError(f"`{name}` is {number}, and a size is not negative")
+        return number
     import re
 
     found = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMG]i?B|B|)\s*\Z", value)
@@ -190,6 +190,58 @@ def _path_text(value: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def _whole(value: Any) -> int | None:
+    """A whole number of any type: ``50``, ``50.0``, ``Decimal(50)``; ``None`` for anything else."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return index(value)
+    except TypeError:
+        pass
+    if not hasattr(value, "__float__"):
+        return None
+    try:
+        number = int(value)
+        return number if number == value else None
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def _real(value: Any) -> int | float | None:
+    """A number of any type; ``None`` for anything else."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return index(value)
+    except TypeError:
+        pass
+    try:
+        return float(value) if hasattr(value, "__float__") else None
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def _check_texts(settings: Mapping[str, Any]) -> None:
+    """Refuse texts that no program or file can be given.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    for key, value in settings.items():
+        texts: list[Any] = value if isinstance(value, list) else [value]
+        for text in texts:
+            if isinstance(text, str):
+                name = _KEYWORDS.get(key, key.replace("-", "_"))
+                _check_text(f"`{name}` {'holds' if isinstance(value, list) else 'is'} {text!r}", text)
+
+
+def _check_text(what: str, text: str) -> None:
+    if "\0" in text:
+        raise ConfigurationError(f"{what}, and cannot have a NUL character in it")
+    if not is_utf8(text):
+        raise ConfigurationError(f"{what}, and has to be UTF-8, which a lone surrogate is not")
+
+
 def _check_types(options: Mapping[str, Any]) -> None:
     """Refuse options of a wrong type, each by its name.
 
@@ -211,12 +263,14 @@ def _check_types(options: Mapping[str, Any]) -> None:
     for name in _PATH_OPTIONS:
         if options[name] is not None and _path_text(options[name]) is None:
             refuse(name, "a path: a string or an `os.PathLike`")
-    for name, types in _NUMBER_OPTIONS.items():
-        given = options[name]
-        if given is not None and (isinstance(given, bool) or not isinstance(given, types)):
-            refuse(name, "a number or a string")
-    if options["env"] is not None and not isinstance(options["env"], Mapping):
-        refuse("env", "a mapping of names to values")
+    for name in _WHOLE_OPTIONS:
+        if options[name] is not None and not isinstance(options[name], str) and _whole(options[name]) is None:
+            refuse(name, "a whole number or a string")
+    if options["cpus"] is not None and not isinstance(options["cpus"], str) and _real(options["cpus"]) is None:
+        refuse("cpus", "a number or a string")
+    env = options["env"]
+    if env is not None and (isinstance(env, (str, bytes)) or not isinstance(env, Iterable)):
+        refuse("env", "a mapping of names to values, or pairs of them")
     if options["approver"] is not None and not callable(options["approver"]):
         refuse("approver", "a function that is called with a `Question`")
 
@@ -229,11 +283,15 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
             # What no shell variable can be named stays behind.
             if name.isascii() and name.isidentifier() and name not in own and is_utf8(value):
                 found[name] = value
-    given: dict[Any, Any] = dict(options["env"] or {})
-    for name, value in given.items():
+    given: Any = options["env"] or ()
+    for pair in given.items() if isinstance(given, Mapping) else given:
+        if not isinstance(pair, (tuple, list)) or len(cast("Sequence[Any]", pair)) != 2:
+            # Not shown: it may be a secret, as in `NAME=value`.
+            raise ConfigurationError("`env` holds what is no pair, and has to be a mapping of names to values, or pairs of them")
+        name, value = cast("Sequence[Any]", pair)
         if not isinstance(name, str) or not isinstance(value, str):
             raise ConfigurationError(f"`env` holds {name!r}: {value!r}, and names and values have to be strings")
-        if not name or "=" in name or "\0" in name + value:
+        if not name or "=" in name or "\0" in name + value or not is_utf8(name + value):
             raise ConfigurationError(f"`env` holds {name!r}, and no variable can have this name or value")
         found[name] = value
     return [f"{name}={value}" for name, value in found.items()]
@@ -269,17 +327,21 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
             text = os.fspath(given_path)
             as_it_is = name == "shell" and ("/" not in text or _is_far(options))
             settings[name] = text if as_it_is else os.path.abspath(text)
+    if options["workdir"] is not None:
+        settings["workdir"] = os.fspath(options["workdir"])
     for name in ("memory", "file_size"):
         if options[name] is not None:
             settings[name.replace("_", "-")] = str(size_bytes(options[name], name))
-    if options["pids"] is not None:
-        settings["pids"] = str(options["pids"])
+    for name in _WHOLE_OPTIONS:
+        if options[name] is not None:
+            settings[name] = options[name] if isinstance(options[name], str) else str(_whole(options[name]))
     if options["cpus"] is not None:
-        settings["cpus"] = str(options["cpus"])
+        settings["cpus"] = options["cpus"] if isinstance(options["cpus"], str) else str(_real(options["cpus"]))
     settings["timeout"] = f"{duration_ms(options['timeout'])}ms"
     variables = _variables(options)
     if variables:
         settings["set-env"] = variables
+    _check_texts(settings)
     return settings
 
 
@@ -352,6 +414,7 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
             workspace = os.fspath(given) if given is not None else ""
         else:
             workspace = os.path.abspath(given if given is not None else os.getcwd())
+        _check_text(f"`workspace` is {workspace!r}", workspace)
         approval_ms = duration_ms(options["approval_timeout"], "approval_timeout")
         max_output = size_bytes(options["max_output"], "max_output")
     except ArgumentError as error:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -145,6 +146,22 @@ def test_a_timeout_has_ag2s_words(tmp_path: Path) -> None:
 def test_without_time_a_command_is_timed_out(tmp_path: Path, timeout: float) -> None:
     answer = LocalShellEnvironment(tmp_path, timeout=timeout).run("touch f")
     assert answer == f"Command timed out after {timeout}s\n[exit code: 124]"
+
+
+@pytest.mark.parametrize("timeout", ["1", "1.0", Decimal(1), True])
+def test_a_timeout_is_what_float_takes(tmp_path: Path, timeout: Any) -> None:
+    assert LocalShellEnvironment(tmp_path, timeout=timeout).run("echo a") == "a"
+    assert LocalShellEnvironment(tmp_path, timeout=timeout).run("sleep 20") == "Command timed out after 1s\n[exit code: 124]"
+    sandbox = LocalSandbox(tmp_path, timeout=timeout)
+    assert asyncio.run(sandbox.exec(["sleep", "20"])) == ExecResult("Command timed out after 1s", 124)
+
+
+@pytest.mark.parametrize("timeout", ["x", "", [], float("nan"), 10**400])
+def test_a_timeout_that_is_no_number_is_refused_at_once(tmp_path: Path, timeout: Any) -> None:
+    for kind in (LocalShellEnvironment, LocalSandbox):
+        with pytest.raises(ValueError, match="^`timeout` is .*, and has to be a number of seconds$"):
+            kind(tmp_path / "new", timeout=timeout)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("timeout", [None, 20, 20.5, 10.0**12, float("inf")])

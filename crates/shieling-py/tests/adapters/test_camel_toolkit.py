@@ -7,6 +7,7 @@ import builtins
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -20,9 +21,9 @@ from unittest.mock import MagicMock
 import pytest
 from environments import environment, sandbox  # noqa: F401
 
-from shieling import View
+from shieling import JobError, View
 from shieling.adapters import camel
-from shieling.adapters.camel import TerminalToolkit, _output, terminal_toolkit, utils
+from shieling.adapters.camel import TerminalToolkit, _output, _process, terminal_toolkit, utils
 
 Make = Callable[..., TerminalToolkit]
 
@@ -1035,6 +1036,101 @@ def test_the_process_of_a_session_is_used_like_one_of_subprocess(toolkit: Termin
         other.kill()
         other.stdin.write("x")
     assert other.returncode == other.wait() == -15
+
+
+def test_how_a_session_ended_is_not_forgotten(toolkit: TerminalToolkit, tmp_path: Path) -> None:
+    toolkit.shell_exec("old", "exit 3", block=False)
+    process = toolkit.shell_sessions["old"]["process"]
+    ended(toolkit, "old")
+    other = _process.SessionProcess(process.job, "exit 3")
+    for _ in range(80):
+        job = toolkit._open().background("true", cwd=toolkit.working_dir)
+        job.wait(20)
+    with pytest.raises(JobError, match="there is no job"):
+        process.job.outcome()
+    assert (process.poll(), process.wait(1), process.returncode) == (3, 3, 3)
+    process.terminate()
+    process.send_signal(signal.SIGINT)
+    assert process.communicate("x") == (None, None)
+    # One that nothing has read.
+    with pytest.raises(BrokenPipeError):
+        other.stdin.write("x")
+    other.stdin.close()
+    other.terminate()
+    assert (other.poll(), other.wait(1)) == (255, 255)
+
+
+def test_how_a_session_ended_is_known_after_the_toolkits_end(make: Make) -> None:
+    toolkit = make()
+    for id, command in (("read", "exit 3"), ("late", "exit 4"), ("runs", "sleep 600")):
+        if id == "late":
+            # Its reader has not come to its end yet.
+            toolkit._read_session = lambda session: None  # type: ignore[method-assign]
+        toolkit.shell_exec(id, command, block=False)
+    processes = {id: session["process"] for id, session in toolkit.shell_sessions.items()}
+    ended(toolkit, "read")
+    until(lambda: processes["late"].job.outcome().status != "running")
+    assert processes["late"].returncode is None
+    toolkit.cleanup()
+    codes = {id: process.poll() for id, process in processes.items()}
+    assert codes["read"] == 3 and codes["late"] == 4 and codes["runs"] < 0
+    for process in processes.values():
+        process.terminate()
+        with pytest.raises(BrokenPipeError):
+            process.stdin.write("x")
+
+
+@pytest.mark.parametrize("text", ["x" * (2**21 + 1), "\u20ac" * 2**20], ids=["ascii", "wide"])
+def test_a_long_input_is_sent_in_parts(toolkit: TerminalToolkit, text: str) -> None:
+    toolkit.shell_exec("s", "wc -c", block=False)
+    process = toolkit.shell_sessions["s"]["process"]
+    assert process.stdin.write(text) == len(text)
+    process.stdin.close()
+    assert process.wait(20) == 0
+    assert ended(toolkit, "s").startswith(f"{len(text.encode())}\n")
+
+
+def test_a_long_input_that_cannot_be_sent_is_not_begun(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "wc -c", block=False)
+    process = toolkit.shell_sessions["s"]["process"]
+    with pytest.raises(ValueError, match="`text` has a wrong value"):
+        process.stdin.write("x" * 2**21 + "\ud800")
+    assert process.communicate() == (None, None)
+    assert ended(toolkit, "s").startswith("0\n")
+
+
+def test_an_input_that_is_not_read_is_an_error(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "sleep 60", block=False)
+    process = toolkit.shell_sessions["s"]["process"]
+    with pytest.raises(JobError, match="does not read its input: .* nor the 1835008 characters after them") as raised:
+        process.stdin.write("x" * 2**21)
+    assert raised.value.code == "full"
+
+
+def test_a_process_is_talked_to_and_signalled(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "cat; exit 3", block=False)
+    process = toolkit.shell_sessions["s"]["process"]
+    assert process.communicate("hello\n", timeout=20) == (None, None)
+    assert process.returncode == 3 and ended(toolkit, "s").startswith("hello\n")
+    toolkit.shell_exec("t", "sleep 600", block=False)
+    other = toolkit.shell_sessions["t"]["process"]
+    with pytest.raises(subprocess.TimeoutExpired):
+        other.communicate(timeout=0.1)
+    with pytest.raises(ValueError, match="only SIGTERM and SIGKILL"):
+        other.send_signal(signal.SIGINT)
+    other.send_signal(signal.SIGTERM)
+    assert other.wait() == -15
+
+
+def test_a_number_and_its_text_have_a_log_each(toolkit: TerminalToolkit) -> None:
+    ids: list[Any] = [5, "5", 5.5, "5.5", None, "None", ("a", 1), "('a', 1)"]
+    for id in ids:
+        toolkit.shell_exec(id, f"echo {len(toolkit.shell_sessions)}", block=False)
+        ended(toolkit, id)
+    logs = [toolkit.shell_sessions[id]["log_file"] for id in ids]
+    assert len(set(logs)) == len(ids)
+    assert logs[1] == os.path.join(toolkit.log_dir, "session_5.log")
+    assert [Path(log).read_text().splitlines()[-1] for log in logs] == [str(number) for number in range(len(ids))]
 
 
 def test_a_process_that_a_caller_puts_there_is_used_as_one(toolkit: TerminalToolkit) -> None:

@@ -7,6 +7,7 @@ environment is the same (``local``), and variables that look like credentials ar
 from __future__ import annotations
 
 import glob
+import math
 import os
 import re
 import threading
@@ -35,6 +36,7 @@ __all__ = [
     "paths_in",
     "printed",
     "reached_paths",
+    "seconds_of",
 ]
 
 HostVariables = Literal["filtered", "all", "none"]
@@ -96,6 +98,23 @@ def given_variables(variables: Mapping[str, str] | None) -> dict[str, str]:
         if "\0" in name or "\0" in value:
             raise ValueError("embedded null byte")
     return given
+
+
+def seconds_of(timeout: Any) -> float:
+    """A number of seconds: a number as it is, and for anything else what `float` makes of it.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise ValueError(f"`timeout` is {timeout!r}, and has to be a number of seconds")
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool):
+        return timeout
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from .._execution import Execution, HostVariables, exit_status, given_variables, host_variables, kept_bytes
+from .._execution import (
+    Execution,
+    HostVariables,
+    exit_status,
+    given_variables,
+    host_variables,
+    kept_bytes,
+    seconds_of,
+)
 from ._filter import SANDBOX_READONLY_COMMANDS, check_ignore, contains_shell_operator, matches_argv, split_command
 from ._framework import (
     ExecResult,
@@ -63,6 +71,7 @@ class LocalSandbox(SandboxBase):
         host_env: HostVariables | None = None,
         shieling: Mapping[str, Any] | None = None,
     ) -> None:
+        timeout = seconds_of(timeout)
         if timeout <= 0:
             raise ValueError("`timeout` must be > 0 seconds.")
         self._path = os.fspath(path) if path is not None else None

@@ -19,6 +19,7 @@ from .._execution import (
     host_variables,
     kept_bytes,
     printed,
+    seconds_of,
 )
 from ._filter import SHELL_READONLY_COMMANDS, check_ignore, matches
 from ._framework import ShellToolBase, function_tool
@@ -53,7 +54,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         ignore: Patterns of paths that are hidden. Nothing outside the working directory is reached then.
         readonly: Whether only commands that change nothing may run. An `allowed` list goes before it.
         env: Variables laid over those of this process.
-        timeout: Seconds for each command; ``None`` for no limit.
+        timeout: Seconds for each command, a number or the text of one; ``None`` for no limit.
         max_output: Characters that are returned of each command's output.
         environment: ``local`` (this host, as in AG2), ``sandbox`` or ``memory``.
         host_env: Which variables of this process commands get; with ``filtered``, those that look like credentials
@@ -83,6 +84,7 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         approver: Approver | None = None,
         shieling: Mapping[str, Any] | None = None,
     ) -> None:
+        self._timeout = None if timeout is None else seconds_of(timeout)
         if path is None:
             self._workdir = Path(tempfile.mkdtemp(prefix="ag2_shell_"))
         else:
@@ -92,7 +94,6 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
             atexit.register(shutil.rmtree, str(self._workdir), ignore_errors=True)
         self._filters = Filters(allowed, blocked, ignore, readonly, SHELL_READONLY_COMMANDS)
         self._env = env
-        self._timeout = timeout
         self._max_output = max_output
         self._environment = environment
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from hashlib import sha256
 from queue import Empty
+from typing import Any
 
 from ._framework import to_plain
 
@@ -20,12 +21,20 @@ LOG_BYTES = 64 * 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def log_name(session_id: str) -> str:
-    """Returns the name of a session's log: no part of an id is taken as a path."""
-    if _PLAIN_NAME.fullmatch(session_id):
-        return f"session_{session_id}.log"
-    digest = sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f"session_{re.sub(r'[^A-Za-z0-9_-]', '_', session_id)[:60]}_{digest}.log"
+def log_name(session_id: Any) -> str:
+    """Returns the name of a session's log: no part of an id is taken as a path.
+
+    An id may be anything that a dictionary takes as a key. The name for one that is no text has a
+    plus sign, which is in no other name: the sessions `5` and `"5"` have a log each.
+    """
+    text = str(session_id)
+    is_text = isinstance(session_id, str)
+    if is_text and _PLAIN_NAME.fullmatch(text):
+        return f"session_{text}.log"
+    known_by = text if is_text else f"{type(session_id).__qualname__} {session_id!r}"
+    digest = sha256(known_by.encode(errors="surrogatepass")).hexdigest()[:12]
+    shown = re.sub(r"[^A-Za-z0-9_-]", "_", text)[:60]
+    return f"session_{shown}{'_' if is_text else '+'}{digest}.log"
 
 
 def write_log(path: str, content: str, end: str = "\n") -> None:

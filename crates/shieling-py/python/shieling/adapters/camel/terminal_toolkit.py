@@ -371,7 +371,7 @@ class _Terminal:
         for name in self._options.get("pass_env") or ():
             if name in os.environ:
                 variables[name] = os.environ[name]
-        return {**variables, **(self._options.get("env") or {})}
+        return {**variables, **dict(self._options.get("env") or {})}
 
     def _own_variables(self) -> dict[str, str]:
         """Returns the variables that the toolkit lays over the others."""
@@ -407,8 +407,7 @@ class _Terminal:
             logger.warning("the log %s cannot be written: %s", log_file, error)
 
     def _session_log(self, session_id: str) -> str:
-        # A caller's id may be anything that a dictionary takes as a key.
-        return os.path.join(self.log_dir, log_name(str(session_id)))
+        return os.path.join(self.log_dir, log_name(session_id))
 
     def _start_output_reader_thread(self, session_id: str) -> None:
         """Starts the thread that takes the output of a session until it ends."""
@@ -434,6 +433,7 @@ class _Terminal:
                 if view.outcome.output:
                     self._add_output(session, view.outcome.output)
                 elif view.outcome.status != "running":
+                    process.take(view.outcome)
                     session["exit"] = view.outcome
                     return
         except ShielingError as error:
@@ -978,6 +978,10 @@ class _Terminal:
             foreign = process is not None and not isinstance(process, SessionProcess)
             if self.use_docker_backend or foreign:
                 self.shell_kill_process(session_id)
+            elif process is not None:
+                # One that has ended keeps its exit code; the reader may not have seen it yet.
+                with contextlib.suppress(ShielingError):
+                    process.poll()
         with self._prepare_lock:
             shieling, self._shieling = self._shieling, None
         if shieling is not None:
