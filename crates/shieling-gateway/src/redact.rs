@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(stream.release(), b"ghp_s3");
         assert!(!stream.is_holding());
         let (_, rest) = VALUE.split_at(6);
-        assert_eq!(stream.push(rest.as_bytes()), PLACEHOLDER[6..].as_bytes());
+        assert_eq!(stream.push(rest.as_bytes()), &PLACEHOLDER.as_bytes()[6..]);
         assert_eq!(stream.push(b" b"), b" b");
         assert_eq!(
             [stream.push(b"ghp_s3"), stream.release(), stream.push(b"!")].concat(),

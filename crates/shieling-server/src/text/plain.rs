@@ -11,7 +11,8 @@ use crate::visible;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = streams(outcome);
-    for line in status(outcome, outcome.truncated, context) {
+    let left = goes_on(outcome, context);
+    for line in status(outcome, outcome.truncated, context).into_iter().chain(left) {
         add(&mut text, &format!("[{line}]"));
     }
     if let (Status::Failed, Some(error)) = (outcome.status, &outcome.error) {
@@ -291,6 +292,24 @@ fn running(outcome: &Outcome, context: &CallContext) -> String {
         (false, Some(_)) if context.presses_keys() => Some("with the key `C-c` breaks it off"),
         (false, _) => None,
     };
+    with_tools(after, typing, context)
+}
+
+/// Words that a command of a session has ended, and that what it started in the background has not.
+fn goes_on(outcome: &Outcome, context: &CallContext) -> Option<String> {
+    let has_ended = matches!(outcome.status, Status::Exited | Status::Signalled);
+    // A job that the caller has named is known by its name after its end, too.
+    let job = outcome
+        .job
+        .as_deref()
+        .filter(|_| has_ended && context.alias.is_none())?;
+    outcome.session.as_ref()?;
+    let after = format!("what it started in the background goes on as job {job}");
+    Some(with_tools(after, None, context))
+}
+
+/// A line about a running job, with the tools for it.
+fn with_tools(line: String, typing: Option<&str>, context: &CallContext) -> String {
     let ways: Vec<String> = [
         (Tool::ShellView, Some("shows what is new")),
         (Tool::ShellWrite, typing),
@@ -300,9 +319,9 @@ fn running(outcome: &Outcome, context: &CallContext) -> String {
     .filter_map(|(tool, does)| Some(format!("{} {}", context.tool(tool)?, does?)))
     .collect();
     if ways.is_empty() {
-        after
+        line
     } else {
-        format!("{after}: {}", ways.join(", "))
+        format!("{line}: {}", ways.join(", "))
     }
 }
 

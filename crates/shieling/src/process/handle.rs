@@ -333,7 +333,12 @@ impl Control for Job {
         }
         let event = ready!(self.control.poll_event(cx));
         match event {
-            Event::MainEnded(end, usage) => self.main = Some((end, usage)),
+            Event::MainEnded(end, usage) => {
+                self.main = Some((end, usage));
+                if let Some(at_end) = &self.at_end {
+                    at_end.stop_handle.main_ended();
+                }
+            }
             Event::Gone(ended) => self.last = Some(Ok(ended)),
             Event::Lost => self.last = Some(Err(LostError)),
         }

@@ -12,6 +12,7 @@ pub(crate) struct StopHandle(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     is_asked: AtomicBool,
+    main_has_ended: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -24,7 +25,17 @@ impl StopHandle {
         }
     }
 
-    /// Whether that was asked for; otherwise the task is woken once it is.
+    /// Says that its main process has ended. What that has left may run.
+    pub(super) fn main_ended(&self) {
+        self.0.main_has_ended.store(true, Ordering::Release);
+    }
+
+    /// Whether its main process has ended.
+    pub(crate) fn main_has_ended(&self) -> bool {
+        self.0.main_has_ended.load(Ordering::Acquire)
+    }
+
+    /// Whether its end was asked for; otherwise the task is woken once it is.
     pub(super) fn poll(&self, cx: &Context<'_>) -> bool {
         let mut waker = self.waker();
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {

@@ -912,7 +912,7 @@ impl Environment for Sandbox {
             let Some(watched) = &mut *watch(&watching) else {
                 return;
             };
-            watched.ended(self.runs.count(), || self.is_idle());
+            watched.ended(self.runs.commands(), || self.is_idle());
             let (mut held_back, id) = watched.take_told();
             held_back.extend(watched.take_endings(outcome.signal.is_some()));
             outcome.add_held_back(held_back);

@@ -136,7 +136,10 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
                         "`{}` only leads to the workspace here: what is written in it would be gone with the sandbox",
                         parent.display()
                     ),
-                    false => "only the workspace can be written here, and private directories".to_owned(),
+                    false => format!(
+                        "`{}` is read-only: only the workspace can be written here, and private directories",
+                        path.display()
+                    ),
                 };
                 let mut instead = format!(
                     "write below `{}`, or in `/tmp` what need not last",

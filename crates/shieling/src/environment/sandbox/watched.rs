@@ -117,9 +117,15 @@ pub(super) struct Runs {
 }
 
 impl AllRuns {
-    /// How many run.
+    /// How many run, or have left something that does.
     pub(super) fn count(&self) -> usize {
         self.lock().1.len()
+    }
+
+    /// How many run themselves.
+    pub(super) fn commands(&self) -> usize {
+        let all = self.lock();
+        all.1.values().filter(|run| !run.main_has_ended()).count()
     }
 
     /// Asks all of them to end, and waits until they have.
@@ -383,12 +389,13 @@ impl Watched {
         }
     }
 
-    /// Says that a command has ended, and settles. So many others are running.
+    /// Says that a command has ended, and settles. So many others run themselves: a shell in which a command runs can look
+    /// idle.
     pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) {
         // What ends while it is looked at can have written after its file was.
         let was_busy = !self.is_once && !is_idle();
         self.has_left |= was_busy;
-        self.settle(others);
+        self.settle(others + usize::from(was_busy));
         let is_busy = !self.is_once && !is_idle();
         if was_busy && !is_busy {
             self.settle(others);
