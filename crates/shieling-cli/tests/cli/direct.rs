@@ -207,6 +207,32 @@ fn two_sandboxes_of_one_workspace_put_back_what_was_there() {
 }
 
 #[test]
+fn a_named_pipe_of_a_session_is_held_back_once_nothing_uses_it() {
+    let (mut server, place) = server();
+    let (said, outcome) = server.shell(json!({"command": "mkfifo one; ls"}));
+    assert_eq!(held(&outcome), ["one"], "{said}");
+    assert!(!place.join("one").exists(), "{said}");
+    // What is left in the background writes into it later.
+    let (said, outcome) = server.shell(json!({"command": "mkfifo two go; (read -r go <go; echo through >two) & true"}));
+    assert_eq!(held(&outcome), [""; 0], "{said}");
+    assert!(
+        said.contains("[what it started in the background goes on as job "),
+        "{said}"
+    );
+    let (said, outcome) = server.shell(json!({"command": "echo x >go; cat two"}));
+    assert!(said.starts_with("through\n"), "{said}");
+    let mut held: Vec<String> = held(&outcome).into_iter().map(String::from).collect();
+    if held.is_empty() {
+        // The subshell had not ended yet.
+        let (_, outcome) = server.shell(json!({"command": "true"}));
+        held = self::held(&outcome).into_iter().map(String::from).collect();
+    }
+    held.sort_unstable();
+    assert_eq!(held, ["go", "two"], "{said}");
+    server.end();
+}
+
+#[test]
 fn a_file_tool_names_what_was_held_back_of_its_own_change() {
     let hooks = [".git/hooks/pre-commit", ".git/hooks/pre-push"];
     for mode in ["direct", "commit"] {
