@@ -233,6 +233,24 @@ fn a_named_pipe_of_a_session_is_held_back_once_nothing_uses_it() {
 }
 
 #[test]
+fn a_file_tool_leaves_the_named_pipe_of_what_runs_in_the_background() {
+    let (mut server, place) = server();
+    // Its streams are closed, so that no job tells of it.
+    let (_, outcome) = server.shell(json!({"command": "mkfifo pipe; (cat <pipe >got) >/dev/null 2>&1 &"}));
+    assert_eq!(held(&outcome), [""; 0], "{outcome}");
+    let (written, _) = server.tool("write_file", json!({"path": "b", "content": "x"}));
+    assert!(
+        !written.contains("held back") && place.join("pipe").exists(),
+        "{written}"
+    );
+    let (said, _) =
+        server.shell(json!({"command": "echo through >pipe; while ! grep through got; do sleep 0.02; done"}));
+    assert!(said.starts_with("through\n"), "{said}");
+    server.end();
+    assert!(!place.join("pipe").exists());
+}
+
+#[test]
 fn a_file_tool_names_what_was_held_back_of_its_own_change() {
     let hooks = [".git/hooks/pre-commit", ".git/hooks/pre-push"];
     for mode in ["direct", "commit"] {

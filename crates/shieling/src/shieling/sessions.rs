@@ -249,6 +249,9 @@ impl Shieling {
         }
         if !job.is_over() || call.id.is_some() {
             forgotten.id = None;
+        } else {
+            // What it had left has ended since, and so it is known by no name.
+            outcome.job = None;
         }
         outcome
     }

@@ -787,7 +787,7 @@ impl Environment for Sandbox {
                 // Its placeholders are in the variables of the command.
                 self.outside.current().map_err(environment)?;
             }
-            let runs = Runs::one_of(&self.runs);
+            let runs = Runs::one_of(&self.runs, false);
             let terminal = matches!(streams, Streams::Terminal(_));
             let first = First::Waits(self.plan(command.request()), streams, next);
             let text = command.request().text();
@@ -819,7 +819,7 @@ impl Environment for Sandbox {
 
     fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
         Box::pin(async move {
-            let runs = Runs::one_of(&self.runs);
+            let runs = Runs::one_of(&self.runs, true);
             let running = self.ready().await?;
             running.begins(next.request().text());
             Ok(Some(running.sweeper(runs)))

@@ -104,9 +104,16 @@ struct Again {
     last: Instant,
 }
 
-/// The commands that run, by a number each, with the way to end them, and whom the end of one wakes.
+/// The commands that run, by a number each, and whom the end of one wakes.
 #[derive(Debug, Default)]
-pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, StopHandle>)>, Notify);
+pub(super) struct AllRuns(Mutex<(u64, BTreeMap<u64, Run>)>, Notify);
+
+/// A command that runs.
+#[derive(Debug)]
+struct Run {
+    stop_handle: StopHandle,
+    in_session: bool,
+}
 
 /// Counts a command as running for as long as it is there.
 #[derive(Debug)]
@@ -122,10 +129,11 @@ impl AllRuns {
         self.lock().1.len()
     }
 
-    /// How many run themselves.
+    /// The same without commands of sessions that have ended and left something: that is seen beside the shell, where
+    /// what another command has left looks like a shell that waits.
     pub(super) fn commands(&self) -> usize {
-        let all = self.lock();
-        all.1.values().filter(|run| !run.main_has_ended()).count()
+        let runs = |run: &&Run| !(run.in_session && run.stop_handle.main_has_ended());
+        self.lock().1.values().filter(runs).count()
     }
 
     /// Asks all of them to end, and waits until they have.
@@ -148,25 +156,29 @@ impl AllRuns {
     fn end(&self, numbers: &BTreeSet<u64>) {
         let all = self.lock();
         for number in numbers {
-            if let Some(stop_handle) = all.1.get(number) {
-                stop_handle.end();
+            if let Some(run) = all.1.get(number) {
+                run.stop_handle.end();
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, StopHandle>)> {
+    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Run>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Runs {
-    pub(super) fn one_of(all: &Arc<AllRuns>) -> Self {
+    pub(super) fn one_of(all: &Arc<AllRuns>, in_session: bool) -> Self {
         let stop_handle = StopHandle::default();
+        let run = Run {
+            stop_handle: stop_handle.clone(),
+            in_session,
+        };
         let number = {
             let mut all = all.lock();
             let number = all.0;
             all.0 += 1;
-            all.1.insert(number, stop_handle.clone());
+            all.1.insert(number, run);
             number
         };
         Self {
@@ -178,6 +190,14 @@ impl Runs {
 
     pub(super) fn stop_handle(&self) -> StopHandle {
         self.stop_handle.clone()
+    }
+}
+
+/// When what is due once nothing runs is judged as well.
+fn once_idle(is_idle: bool) -> When {
+    match is_idle {
+        true => When::Idle,
+        false => When::Outcome,
     }
 }
 
@@ -335,7 +355,7 @@ impl Watched {
         let may_be_over = running == 0 && self.has_passed && is_idle();
         self.judge(When::Running, false);
         if may_be_over {
-            self.settle(0);
+            self.judge(When::Idle, self.has_left);
             self.has_left = false;
             // Of some the end is never told.
             self.open = 0;
@@ -389,16 +409,15 @@ impl Watched {
         }
     }
 
-    /// Says that a command has ended, and settles. So many others run themselves: a shell in which a command runs can look
-    /// idle.
+    /// Says that a command has ended, and settles. So many others run: a shell in which a command runs can look idle.
     pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) {
         // What ends while it is looked at can have written after its file was.
         let was_busy = !self.is_once && !is_idle();
         self.has_left |= was_busy;
-        self.settle(others + usize::from(was_busy));
+        self.judge(once_idle(others == 0 && !was_busy), others > 0 || self.has_left);
         let is_busy = !self.is_once && !is_idle();
         if was_busy && !is_busy {
-            self.settle(others);
+            self.judge(once_idle(others == 0), true);
         }
         self.has_left = is_busy;
         self.open = self.open.saturating_sub(1);
@@ -408,11 +427,8 @@ impl Watched {
     /// Settles what was changed by something that was no command, or by something that runs on. So many commands are
     /// running.
     pub(super) fn settle(&mut self, running: usize) {
-        let when = match running {
-            0 => When::Idle,
-            _ => When::Outcome,
-        };
-        self.judge(when, running > 0 || self.has_left);
+        let runs = running > 0 || self.has_left;
+        self.judge(once_idle(!runs), runs);
     }
 
     /// The same, unless nothing ran since the last time: what changed is then the user's.
@@ -510,7 +526,9 @@ impl Watched {
 
     /// The sandbox has ended: what changes from now on is the user's.
     pub(super) fn retire(&mut self) {
-        self.settle_unless_settled(0);
+        if !self.is_settled {
+            self.judge(When::Idle, self.has_left);
+        }
         self.settler = None;
         self.judge_thread = None;
         self.trees.clear();
