@@ -232,15 +232,19 @@ impl Outside {
                         instead,
                     });
                 }
-                (Verdict::Ask(_) | Verdict::Unnamed, Some(class)) => {
+                (Verdict::Unnamed, Some(class)) => {
                     refused.get_or_insert_with(|| special(name, SocketAddr::new(address, port), class));
                 }
-                (Verdict::Ask(_), None) => {
+                (Verdict::Ask(because), _) => {
+                    let leads =
+                        format!("`{name}` leads to {address}, about which a rule asks; names do not open these");
                     refused.get_or_insert_with(|| OpenError::Refused {
-                        because: format!(
-                            "`{name}` leads to {address}, about which a rule asks; names do not open these"
-                        ),
-                        instead: Some(format!("`--allow-host {}` in addition", SocketAddr::new(address, port))),
+                        because: match because {
+                            Some(because) => format!("{leads}: {because}"),
+                            None => leads,
+                        },
+                        // A rule that asks is stricter than one that allows.
+                        instead: None,
                     });
                 }
                 (Verdict::Allow, _) | (Verdict::Unnamed, None) => addresses.push(SocketAddr::new(address, port)),
@@ -438,6 +442,19 @@ mod tests {
         );
         let permit = rules("93.184.217.0/24");
         assert!(outside.addresses(&target(), Protocol::Tcp, 443, &permit).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_rule_that_asks_about_a_range_is_not_got_round_by_a_name() {
+        let outside = outside(&["93.184.216.34"]);
+        let mut ask = Rule::allow("93.184.216.0/24".parse().unwrap());
+        ask.decision = Decision::Ask;
+        let permit = Permit::new(vec![Rule::allow("a.example".parse().unwrap()), ask]);
+        let found = outside.addresses(&target(), Protocol::Tcp, 443, &permit).await;
+        assert!(
+            matches!(&found, Err(OpenError::Refused { instead: None, because }) if because.contains("a rule asks")),
+            "{found:?}"
+        );
     }
 
     #[tokio::test]

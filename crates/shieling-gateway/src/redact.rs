@@ -206,11 +206,12 @@ fn in_base64(text: &str, alignment: usize, url_safe: bool) -> Vec<u8> {
 /// The signs that a writer of JSON escapes besides `"` and `\`, and how.
 type Json = (&'static str, fn(char) -> String);
 
-/// What is usual, PHP, Go, and .NET.
-const JSON: [Json; 4] = [
+/// What is usual, PHP, Go, Gson, and .NET.
+const JSON: [Json; 5] = [
     ("", |sign| format!("\\{sign}")),
     ("/", |sign| format!("\\{sign}")),
     ("<>&", |sign| format!("\\u{:04x}", u32::from(sign))),
+    ("<>&='", |sign| format!("\\u{:04x}", u32::from(sign))),
     ("<>&'\"+`", |sign| format!("\\u{:04X}", u32::from(sign))),
 ];
 

@@ -248,12 +248,11 @@ fn plain(text: &str) -> Result<(Host, Option<u16>), RuleError> {
     let (host, port) = match text.split_once(':') {
         Some((_, rest)) if rest.contains(':') => {
             let address = text.split(['/', '%']).next().unwrap_or(text);
-            let digits = |byte: u8| byte.is_ascii_hexdigit() || b":.".contains(&byte);
-            return Err(if address.bytes().all(digits) {
-                RuleError::Brackets
-            } else {
-                RuleError::Colons
-            });
+            let without_port = address.rsplit_once(':').map_or(address, |(address, _)| address);
+            let is_one = [address, without_port]
+                .iter()
+                .any(|text| text.parse::<Ipv6Addr>().is_ok());
+            return Err(if is_one { RuleError::Brackets } else { RuleError::Colons });
         }
         Some((host, port)) => (host, Some(parse_port(port)?)),
         None => (text, None),

@@ -122,27 +122,41 @@ fn is_variable(text: &str) -> bool {
 /// Whether a placeholder as the value of a variable would break programs: what shells and the dynamic linker read, and
 /// the certificates that the gateway sets.
 fn is_reserved(variable: &str) -> bool {
-    const SHELL: [&str; 13] = [
-        "BASH_ENV", "ENV", "HOME", "IFS", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+    const SHELL: [&str; 14] = [
+        "BASH_ENV", "ENV", "HOME", "IFS", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR",
+        "TZ", "USER",
     ];
     // By their names: `LD_ACCESS_TOKEN` is a secret of LaunchDarkly.
-    const LINKER: [&str; 8] = [
+    const LINKER: [&str; 15] = [
         "LD_AUDIT",
+        "LD_BIND_NOT",
         "LD_BIND_NOW",
         "LD_DEBUG",
         "LD_DEBUG_OUTPUT",
+        "LD_DYNAMIC_WEAK",
         "LD_LIBRARY_PATH",
         "LD_ORIGIN_PATH",
         "LD_PRELOAD",
         "LD_PROFILE",
+        "LD_PROFILE_OUTPUT",
+        "LD_SHOW_AUXV",
+        "LD_TRACE_LOADED_OBJECTS",
+        "LD_VERBOSE",
+        "LD_WARN",
     ];
-    const LOCALE: [&str; 7] = [
+    const LOCALE: [&str; 13] = [
+        "LC_ADDRESS",
         "LC_ALL",
         "LC_COLLATE",
         "LC_CTYPE",
+        "LC_IDENTIFICATION",
+        "LC_MEASUREMENT",
         "LC_MESSAGES",
         "LC_MONETARY",
+        "LC_NAME",
         "LC_NUMERIC",
+        "LC_PAPER",
+        "LC_TELEPHONE",
         "LC_TIME",
     ];
     SHELL.contains(&variable) || LINKER.contains(&variable) || LOCALE.contains(&variable) || trust::sets(variable)
