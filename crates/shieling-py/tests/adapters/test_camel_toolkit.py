@@ -1170,3 +1170,9 @@ def test_names_of_the_original_are_there() -> None:
     for name in ("manual_timeout", "check_nodejs_availability", "ensure_go_available", "ensure_java_available"):
         assert callable(getattr(terminal_toolkit, name)), name
     assert TerminalToolkit.shell_kill_process._manual_timeout  # type: ignore[attr-defined]
+
+
+def test_variables_of_the_options_may_be_pairs(make: Make) -> None:
+    toolkit = make(shieling={"env": iter([("MINE", "1")])})
+    for number in range(2):
+        assert "mine is 1" in toolkit.shell_exec(str(number), "echo mine is $MINE")

@@ -205,6 +205,12 @@ def test_without_inheriting_only_the_given_variables_are_there(tmp_path: Path) -
     assert run(talked_to()) == b"none 1\n"
 
 
+def test_variables_of_the_options_may_be_pairs(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path, inherit_env=False, shieling={"env": iter([("HOME", "/h"), ("MINE", "1")])})
+    for _ in range(2):
+        assert run(env.shell("echo $HOME $MINE")).output.strip() == "/h 1"
+
+
 def test_output_is_cut_at_exactly_100000_characters(tmp_path: Path) -> None:
     env = LocalEnvironment(tmp_path)
     for size, cut in ((100_000, False), (100_001, True), (5_000_000, True)):

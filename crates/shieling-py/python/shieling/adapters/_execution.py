@@ -36,6 +36,7 @@ __all__ = [
     "paths_in",
     "printed",
     "reached_paths",
+    "read_once",
     "seconds_of",
 ]
 
@@ -132,6 +133,15 @@ def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"approval": "policy", "approver": let_unreadable_run}
 
 
+def read_once(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a copy of the options of a `Shieling`, in which what can be read only once is a list."""
+    copy = dict(options or {})
+    env = copy.get("env")
+    if env is not None and not isinstance(env, (Mapping, str)):
+        copy["env"] = list(env)
+    return copy
+
+
 def is_judged_as_written(options: Mapping[str, Any]) -> bool:
     """Whether a command has to be given as it was asked for, without anything that an adapter puts before it.
 
@@ -161,7 +171,7 @@ class Execution:
     """
 
     def __init__(self, environment: str, options: Mapping[str, Any], further: Mapping[str, Any] | None) -> None:
-        merged: dict[str, Any] = {**options, **(further or {})}
+        merged: dict[str, Any] = read_once({**options, **(further or {})})
         merged["environment"] = environment
         if merged.get("approver") is not None or environment == "local":
             merged = {**merged, **approval_options(merged)}

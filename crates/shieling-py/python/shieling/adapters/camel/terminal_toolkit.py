@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import DeniedError, EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
-from .._execution import approval_options, host_variables, is_judged_as_written
+from .._execution import approval_options, host_variables, is_judged_as_written, read_once
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -140,7 +140,7 @@ class _Terminal:
         self._session_lock = threading.RLock()
         self._output_condition = threading.Condition(self._session_lock)
         self._environment: EnvironmentName = environment
-        self._options = dict(shieling or {})
+        self._options = read_once(shieling)
         self._shieling: Shieling | None = None
         self._known_variables: dict[str, str] = {}
         self._prepare_lock = threading.Lock()

@@ -23,6 +23,7 @@ from .._execution import (
     is_judged_as_written,
     kept_bytes,
     printed,
+    read_once,
 )
 from ._base import (
     IMAGE_EXTENSIONS,
@@ -168,8 +169,8 @@ class LocalEnvironment(ExecutionEnvironment):
         self._inherit_env = inherit_env
         self._environment = environment
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
-        self._bounds = dict(shieling or {})
-        self._execution = Execution(environment, {"workspace": self._root_dir}, shieling)
+        self._bounds = read_once(shieling)
+        self._execution = Execution(environment, {"workspace": self._root_dir}, self._bounds)
         # Where a policy may hide or protect files, and where commands cannot be trusted with links, the file methods
         # go through `Shieling`, which knows both.
         policy = ("policy", "ignore", "readonly", "require_write_approval")
@@ -211,7 +212,7 @@ class LocalEnvironment(ExecutionEnvironment):
             return dict(self._variables(env))
         if self._base_names is None:
             self._base_names = await asyncio.to_thread(_base_variables)
-        kept: Mapping[str, str] = self._bounds.get("env") or {}
+        kept: Mapping[str, str] = dict(self._bounds.get("env") or {})
         return {**{name: None for name in self._base_names if name not in kept}, **self._variables(env)}
 
     def _resolve_path(self, path: str) -> Path:
