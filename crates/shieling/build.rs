@@ -59,6 +59,7 @@ fn main() {
     let place = beside.join("jail");
 
     let builtin = Built {
+        opt_level: FAST,
         manifest: &bash.join("Cargo.toml"),
         place: &beside.join("bash"),
         target: &target,
@@ -69,6 +70,7 @@ fn main() {
     fs::copy(library.join("libshieling_bash.so"), out.join("libshieling_bash.so")).expect("OUT_DIR can be written to");
 
     let jail = Built {
+        opt_level: FAST,
         manifest: &jail.join("Cargo.toml"),
         place: &place,
         target: &target,
@@ -76,6 +78,7 @@ fn main() {
     jail.program("shieling-jail", &JAIL, &out);
 
     let settle = Built {
+        opt_level: SMALL,
         manifest: &settle.join("Cargo.toml"),
         place: &beside.join("settle"),
         target: &target,
@@ -88,18 +91,23 @@ const SETTLE: [&str; 5] = ["build", "--bin", "shieling-settle", "--features", "p
 const BUILTIN: [&str; 6] = ["rustc", "--lib", "--crate-type", "cdylib", "--features", "builtin"];
 
 /// The profile of all, which is named `jail`.
-const PROFILE: [&str; 7] = [
+const PROFILE: [&str; 6] = [
     "profile.jail.inherits = 'release'",
     "profile.jail.codegen-units = 1",
     "profile.jail.debug = false",
     "profile.jail.lto = true",
-    "profile.jail.opt-level = 's'",
     "profile.jail.panic = 'abort'",
     "profile.jail.strip = true",
 ];
 
+/// For what a command waits for.
+const FAST: &str = "2";
+/// For the rest, since it is carried in each program.
+const SMALL: &str = "'s'";
+
 /// Something that is built by a cargo of its own.
 struct Built<'a> {
+    opt_level: &'static str,
     manifest: &'a Path,
     place: &'a Path,
     target: &'a str,
@@ -127,6 +135,7 @@ impl Built<'_> {
             .args(what)
             .args(["--locked", "--profile", "jail", "--target", self.target])
             .args(PROFILE.iter().flat_map(|key| ["--config", key]))
+            .args(["--config", &format!("profile.jail.opt-level = {}", self.opt_level)])
             .arg("--manifest-path")
             .arg(self.manifest)
             .arg("--target-dir")

@@ -342,11 +342,9 @@ impl Program {
     /// The same program under another digest, to see that it is refused.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_digest(self, digest: impl Into<String>) -> Self {
-        Self {
-            digest: digest.into(),
-            ..self
-        }
+    pub fn with_digest(mut self, digest: impl Into<String>) -> Self {
+        self.digest = digest.into();
+        self
     }
 }
 
