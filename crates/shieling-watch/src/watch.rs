@@ -1085,7 +1085,16 @@ impl Watch {
         }
         let done = match before {
             Some(before) => self.replace(path, &before, owner),
-            None => self.within(path, |above, name| remove(above, name, LEVELS)),
+            None => {
+                // What is no directory may have been exchanged for one meanwhile, which was not judged.
+                let is_directory = after.is_some_and(|after| after.kind == Kind::Directory);
+                let levels = if is_directory { LEVELS } else { 0 };
+                let removed = self.within(path, |above, name| remove(above, name, levels));
+                if !is_directory && removed == Err(Errno::ISDIR) {
+                    return None;
+                }
+                removed
+            }
         };
         Some(Taken {
             path: path.to_path_buf(),
