@@ -228,11 +228,11 @@ def _check_texts(settings: Mapping[str, Any]) -> None:
         ConfigurationError: There is one.
     """
     for key, value in settings.items():
-        texts: list[Any] = value if isinstance(value, list) else [value]
-        for text in texts:
+        is_list = isinstance(value, list)
+        for text in cast("list[Any]", value) if is_list else [value]:
             if isinstance(text, str):
                 name = _KEYWORDS.get(key, key.replace("-", "_"))
-                _check_text(f"`{name}` {'holds' if isinstance(value, list) else 'is'} {text!r}", text)
+                _check_text(f"`{name}` {'holds' if is_list else 'is'} {text!r}", text)
 
 
 def _check_text(what: str, text: str) -> None:
@@ -284,7 +284,8 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
             if name.isascii() and name.isidentifier() and name not in own and is_utf8(value):
                 found[name] = value
     given: Any = options["env"] or ()
-    for pair in given.items() if isinstance(given, Mapping) else given:
+    pairs: Iterable[Any] = cast(Any, given).items() if isinstance(given, Mapping) else given
+    for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(cast("Sequence[Any]", pair)) != 2:
             # Not shown: it may be a secret, as in `NAME=value`.
             raise ConfigurationError("`env` holds what is no pair, and has to be a mapping of names to values, or pairs of them")
