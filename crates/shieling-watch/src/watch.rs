@@ -1083,18 +1083,14 @@ impl Watch {
             held.instead
                 .push_str("; what was there before it was too large to be put back");
         }
+        // What is no directory may have been exchanged for one meanwhile, which was not judged.
+        let levels = LEVELS * usize::from(after.is_some_and(|after| after.kind == Kind::Directory));
         let done = match before {
             Some(before) => self.replace(path, &before, owner),
-            None => {
-                // What is no directory may have been exchanged for one meanwhile, which was not judged.
-                let is_directory = after.is_some_and(|after| after.kind == Kind::Directory);
-                let levels = if is_directory { LEVELS } else { 0 };
-                let removed = self.within(path, |above, name| remove(above, name, levels));
-                if !is_directory && removed == Err(Errno::ISDIR) {
-                    return None;
-                }
-                removed
-            }
+            None => match self.within(path, |above, name| remove(above, name, levels)) {
+                Err(Errno::ISDIR) if levels == 0 => return None,
+                removed => removed,
+            },
         };
         Some(Taken {
             path: path.to_path_buf(),
