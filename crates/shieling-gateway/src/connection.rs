@@ -84,7 +84,8 @@ async fn tls(shared: &Arc<Shared>, live: &Arc<Live>, mut stream: TcpStream, name
             return End::Failed("no ClientHello in time".to_owned());
         }
     };
-    let because = match seen {
+    let deny = |because: String| shared.deny(name.to_string(), Some(port), because, None);
+    match seen {
         // SSH carries no name, so that it reaches the host of the address alone.
         Hello::Ssh => return pass(shared, live, stream, &Target::Name(name), port, first).await,
         Hello::Name(asked) if asked == name || shared.allows(&asked, port) => {
@@ -107,17 +108,14 @@ async fn tls(shared: &Arc<Shared>, live: &Arc<Live>, mut stream: TcpStream, name
         Hello::Name(asked) => {
             let because = format!("a connection to `{name}` asks for `{asked}` (SNI)");
             shared.deny_other(&asked, port, because);
-            alert(stream).await;
-            return End::Refused;
         }
         Hello::Incomplete => return End::Closed,
-        Hello::NoName => format!("a TLS connection to `{name}:{port}` names no host (SNI)"),
-        Hello::Encrypted => format!(
+        Hello::NoName => deny(format!("a TLS connection to `{name}:{port}` names no host (SNI)")),
+        Hello::Encrypted => deny(format!(
             "a TLS connection to `{name}:{port}` hides its host (Encrypted Client Hello); switch that off in the program"
-        ),
-        Hello::Other => format!("a connection to `{name}:{port}` is not TLS"),
-    };
-    shared.deny(name.to_string(), Some(port), because, None);
+        )),
+        Hello::Other => deny(format!("a connection to `{name}:{port}` is not TLS")),
+    }
     alert(stream).await;
     End::Refused
 }

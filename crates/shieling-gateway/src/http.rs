@@ -413,7 +413,6 @@ impl Site {
         let body = Redacted {
             inner: body,
             stream: self.shared.redactor.stream(),
-            redactor: self.shared.redactor.clone(),
             held: 0,
             trailers: None,
             ended: false,
@@ -846,7 +845,6 @@ fn split_port(host: &str) -> Option<(&str, Option<u16>)> {
 struct Redacted {
     inner: Incoming,
     stream: RedactStream,
-    redactor: Redactor,
     /// How many bytes are held back.
     held: u64,
     trailers: Option<HeaderMap>,
@@ -876,7 +874,7 @@ impl Body for Redacted {
                     Err(frame) => {
                         let mut trailers = frame.into_trailers().ok();
                         if let Some(trailers) = &mut trailers {
-                            redact_headers(&self.redactor, trailers);
+                            redact_headers(self.stream.redactor(), trailers);
                         }
                         self.trailers = trailers;
                         self.ended = true;

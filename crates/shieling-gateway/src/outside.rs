@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::address::{self, AddressClass};
 use crate::name::{HOST_INTERNAL, HostName};
-use crate::permit::{Permit, Verdict};
+use crate::permit::{Permit, Verdict, with_reason};
 use crate::proxy::{NoProxy, Proxy};
 use crate::resolve::Resolver;
 use crate::rule::Protocol;
@@ -225,10 +225,7 @@ impl Outside {
                 (Verdict::Deny { because, instead }, _) => {
                     let leads = format!("`{name}` leads to {address}, which a rule refuses");
                     refused = Some(OpenError::Refused {
-                        because: match because {
-                            Some(because) => format!("{leads}: {because}"),
-                            None => leads,
-                        },
+                        because: with_reason(leads, because.as_deref()),
                         instead,
                     });
                 }
@@ -239,10 +236,7 @@ impl Outside {
                     let leads =
                         format!("`{name}` leads to {address}, about which a rule asks; names do not open these");
                     refused.get_or_insert_with(|| OpenError::Refused {
-                        because: match because {
-                            Some(because) => format!("{leads}: {because}"),
-                            None => leads,
-                        },
+                        because: with_reason(leads, because.as_deref()),
                         // A rule that asks is stricter than one that allows.
                         instead: None,
                     });

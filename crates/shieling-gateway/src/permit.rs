@@ -29,6 +29,14 @@ pub(crate) enum Verdict {
     Unnamed,
 }
 
+/// What happened, with the reason of the rule that refuses it, if it has one.
+pub(crate) fn with_reason(what: String, rule: Option<&str>) -> String {
+    match rule {
+        Some(rule) => format!("{what}: {rule}"),
+        None => what,
+    }
+}
+
 /// The rules of a gateway.
 #[derive(Debug)]
 pub(crate) struct Permit {

@@ -142,6 +142,11 @@ pub struct RedactStream {
 }
 
 impl RedactStream {
+    /// What replaces in it.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Takes a part, and returns what can be passed on.
     #[must_use]
     pub fn push(&mut self, part: &[u8]) -> Vec<u8> {

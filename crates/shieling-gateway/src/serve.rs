@@ -21,7 +21,7 @@ use crate::outside::{OpenError, Target};
 use crate::permit::Verdict;
 use crate::record::End;
 use crate::rule::{DEFAULT_PORTS, Protocol};
-use crate::shared::{Shared, rule_for};
+use crate::shared::{Shared, option_for};
 
 /// How long a DNS client over TCP may be silent.
 const DNS_IDLE: Duration = Duration::from_secs(30);
@@ -237,7 +237,7 @@ fn instead(name: &HostName) -> Option<String> {
     let target = Target::of(name.clone());
     match target {
         Target::Internal => Some(format!("`--allow-host {HOST_INTERNAL}:PORT`")),
-        _ => rule_for(&target, Protocol::Tcp, DEFAULT_PORTS[0]).map(|rule| format!("`--allow-host {rule}`")),
+        _ => option_for(&target, Protocol::Tcp, DEFAULT_PORTS[0]),
     }
 }
 

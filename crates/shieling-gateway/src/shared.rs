@@ -13,7 +13,7 @@ use crate::listeners::Listeners;
 use crate::name::{HOST_INTERNAL, HostName};
 use crate::names::Names;
 use crate::outside::{Outside, Target};
-use crate::permit::{Permit, Verdict};
+use crate::permit::{Permit, Verdict, with_reason};
 use crate::questions::{Questions, Refusal};
 use crate::record::{Denied, Recorder};
 use crate::redact::Redactor;
@@ -127,7 +127,7 @@ impl Shared {
 
     /// Records the refusal of what no rule allows.
     fn deny_unnamed(&self, target: &Target, protocol: Protocol, port: u16, because: &str) {
-        let instead = rule_for(target, protocol, port).map(|rule| format!("`--allow-host {rule}`"));
+        let instead = option_for(target, protocol, port);
         self.deny(
             target.to_string(),
             Some(port),
@@ -140,15 +140,8 @@ impl Shared {
     /// one does.
     pub(crate) fn deny_other(&self, host: &HostName, port: u16, because: String) {
         let (because, instead) = match self.permit.name(host, Protocol::Tcp, port) {
-            Verdict::Deny {
-                because: Some(rule),
-                instead,
-            } => (format!("{because}: {rule}"), instead),
-            Verdict::Deny { because: None, instead } => (because, instead),
-            _ => {
-                let rule = rule_for(&Target::of(host.clone()), Protocol::Tcp, port);
-                (because, rule.map(|rule| format!("`--allow-host {rule}`")))
-            }
+            Verdict::Deny { because: rule, instead } => (with_reason(because, rule.as_deref()), instead),
+            _ => (because, option_for(&Target::of(host.clone()), Protocol::Tcp, port)),
         };
         self.deny(host.to_string(), Some(port), because, instead);
     }
@@ -188,6 +181,11 @@ pub(crate) fn rule_for(target: &Target, protocol: Protocol, port: u16) -> Option
     };
     let protocol_text = if protocol == Protocol::Udp { "udp:" } else { "" };
     format!("{protocol_text}{host}{port_text}").parse().ok()
+}
+
+/// The option that would allow a connection; `None` if no rule can.
+pub(crate) fn option_for(target: &Target, protocol: Protocol, port: u16) -> Option<String> {
+    rule_for(target, protocol, port).map(|rule| format!("`--allow-host {rule}`"))
 }
 
 /// How many connections may still arrive now: a burst that fills up again at a rate.
