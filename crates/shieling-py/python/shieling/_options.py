@@ -173,12 +173,13 @@ def is_utf8(text: str) -> bool:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    listed: list[Any] = text_list(value, name)
-    texts = [_path_text(one) for one in listed]
-    for one, text in zip(listed, texts):
+    texts: list[str] = []
+    for one in text_list(value, name):
+        text = _path_text(one)
         if text is None:
             raise ConfigurationError(f"`{name}` holds {one!r}, and has to be a list of strings")
-    return [text for text in texts if text is not None]
+        texts.append(text)
+    return texts
 
 
 def _path_text(value: Any) -> str | None:
@@ -192,17 +193,12 @@ def _path_text(value: Any) -> str | None:
 
 def _whole(value: Any) -> int | None:
     """A whole number of any type: ``50``, ``50.0``, ``Decimal(50)``; ``None`` for anything else."""
-    if isinstance(value, bool):
-        return None
+    number = _real(value)
+    if number is None or isinstance(number, int):
+        return number
     try:
-        return index(value)
-    except TypeError:
-        pass
-    if not hasattr(value, "__float__"):
-        return None
-    try:
-        number = int(value)
-        return number if number == value else None
+        whole = int(value)
+        return whole if whole == value else None
     except (OverflowError, TypeError, ValueError):
         return None
 

@@ -38,6 +38,7 @@ __all__ = [
     "reached_paths",
     "read_once",
     "seconds_of",
+    "time_limit",
 ]
 
 HostVariables = Literal["filtered", "all", "none"]
@@ -116,6 +117,11 @@ def seconds_of(timeout: Any) -> float:
     if isinstance(timeout, (int, float)) and not isinstance(timeout, bool):
         return timeout
     return int(seconds) if seconds.is_integer() else seconds
+
+
+def time_limit(timeout: float | None) -> float:
+    """The time of a command for the package, where ``None`` means no limit."""
+    return NO_LIMIT_SECONDS if timeout is None else timeout
 
 
 def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .._execution import (
-    NO_LIMIT_SECONDS,
     Execution,
     HostVariables,
     exit_status,
@@ -20,6 +19,7 @@ from .._execution import (
     kept_bytes,
     printed,
     seconds_of,
+    time_limit,
 )
 from ._filter import SHELL_READONLY_COMMANDS, check_ignore, matches
 from ._framework import ShellToolBase, function_tool
@@ -193,7 +193,7 @@ def run_text(
     try:
         outcome = execution.blocking().run(
             command,
-            timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
+            timeout=time_limit(timeout),
             env=variables,
             max_output=kept_bytes(max_output),
         )

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ... import AsyncProcess, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
-from .._execution import approval_options, given_variables
+from .._execution import NO_LIMIT_SECONDS, approval_options, given_variables, time_limit
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
 from ._truncate import truncate_head_tail, truncate_text_head_tail
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NOT_RUNNING = "ShellSession is not running; call start() first"
-_NO_LIMIT_SECONDS = 30 * 24 * 3600.0
 # PowerShell of Windows prints in the console's code page otherwise.
 _POWERSHELL_UTF8 = (
     "$OutputEncoding = [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false); "
@@ -65,11 +64,6 @@ def open_shieling(
     if environment == "local":
         keywords["allow_home"] = True
     return AsyncShieling(environment, **{**keywords, **options})
-
-
-def seconds(timeout: float | None) -> float:
-    """Returns a timeout for the package, where `None` means no limit."""
-    return _NO_LIMIT_SECONDS if timeout is None else timeout
 
 
 def check_program(program: str, env: Mapping[str, str] | None) -> None:
@@ -158,7 +152,7 @@ async def run_stateless(
     plain = is_bash(argv) and list(argv[1:]) == ["-c"]
     outcome = await _guarded(
         shieling.run(
-            command if plain else [*argv, command], timeout=seconds(timeout), env=env or None
+            command if plain else [*argv, command], timeout=time_limit(timeout), env=env or None
         )
     )
     result = result_of(outcome, max_output_bytes, strip=False)
@@ -282,7 +276,7 @@ class ShellSession(_Session):
         session = self._opened().session("main")
         if anchor is not None:
             await self._return_to(session, anchor, timeout)
-        outcome = await _guarded(session.run(command, timeout=seconds(timeout)))
+        outcome = await _guarded(session.run(command, timeout=time_limit(timeout)))
         # As the original: what a timeout cuts off keeps its line ends.
         return result_of(outcome, self._max_output_bytes, strip=outcome.status != "timed_out")
 
@@ -290,7 +284,7 @@ class ShellSession(_Session):
         there = self._environment == "memory" or os.path.isdir(anchor)
         if session.cwd == os.path.abspath(anchor) and there:
             return
-        outcome = await _guarded(session.run(["cd", "--", anchor], timeout=seconds(timeout)))
+        outcome = await _guarded(session.run(["cd", "--", anchor], timeout=time_limit(timeout)))
         if not outcome.ok:
             raise ShellExecutionError(
                 f"the working directory {anchor!r} cannot be entered: "
@@ -383,7 +377,7 @@ class PipedSession(_Session):
         """Starts the shell if it does not run."""
         if self._proc is not None:
             return
-        process = await _guarded(self._opened().start(self._argv, timeout=_NO_LIMIT_SECONDS))
+        process = await _guarded(self._opened().start(self._argv, timeout=NO_LIMIT_SECONDS))
         limit = max(self._max_output_bytes, 64 * 1024)
         self._proc = process
         self._stdout = _Tail(process.stdout, limit)

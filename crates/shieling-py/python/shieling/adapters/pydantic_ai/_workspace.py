@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
-from .._execution import NO_LIMIT_SECONDS, Execution
+from .._execution import Execution, time_limit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -175,7 +175,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             inner = f"{go}; export {sets}\n{text}\n" if sets else f"{go}\n{text}\n"
         outcome = await session.run(
             f"( {inner} )",
-            timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
+            timeout=time_limit(timeout),
             max_output=2 * _MOST_OUTPUT,
         )
         # A session whose command was cancelled or timed out is not used again.

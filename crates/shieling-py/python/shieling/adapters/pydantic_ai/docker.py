@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from .._containers import kill_script
-from .._execution import NO_LIMIT_SECONDS, Execution, kept_bytes, printed
+from .._execution import NO_LIMIT_SECONDS, Execution, kept_bytes, printed, time_limit
 from ._base import (
     IMAGE_EXTENSIONS,
     MAX_OUTPUT_CHARS,
@@ -288,7 +288,7 @@ class DockerEnvironment(ExecutionEnvironment):
         mark = secrets.token_hex(16)
         argv = self._exec_argv(words, {**(env or {}), "SHIELING_COMMAND": mark})
         call = self._execution.asynchronous().run(
-            argv, timeout=NO_LIMIT_SECONDS if timeout is None else timeout, max_output=kept, stdin=stdin
+            argv, timeout=time_limit(timeout), max_output=kept, stdin=stdin
         )
         try:
             outcome = await call

@@ -24,6 +24,7 @@ from .._execution import (
     kept_bytes,
     printed,
     read_once,
+    time_limit,
 )
 from ._base import (
     IMAGE_EXTENSIONS,
@@ -241,7 +242,7 @@ class LocalEnvironment(ExecutionEnvironment):
             outcome = await self._execution.asynchronous().run(
                 # One pipe for both streams, so that their order is that in which they were written.
                 f"exec 2>&1; {command}" if self._merged else command,
-                timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
+                timeout=time_limit(timeout),
                 env=await self._given(env),
                 max_output=kept_bytes(MAX_OUTPUT_CHARS),
             )
