@@ -1,5 +1,6 @@
 //! How commands and containers end, and that nothing is left of them.
 
+use std::path::PathBuf;
 use std::process::{Command as Program, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use shieling::environment::Environment as _;
 use shieling::outcome::Status;
 use shieling::policy::Policy;
 
-use super::support::{BUSYBOX, Kind, TOOLS, command, engine, facade, run, turn, until};
+use super::support::{BUSYBOX, Kind, TOOLS, agents, command, engine, facade, run, turn, until};
 
 /// Weakness M23: what had timed out went on in the container.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,6 +82,8 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
 
 /// Set in the process that is killed.
 const KILLED: &str = "SHIELING_TEST_KILLED_WITH";
+/// Where it finds the agent program.
+const AGENTS: &str = "SHIELING_TEST_AGENTS";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_a_process_that_was_killed() {
@@ -91,20 +94,22 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
             docker_host: Some(format!("unix://{}", socket.to_string_lossy())),
             ..shieling_container::Surroundings::default()
         };
-        let agents = tempfile::tempdir().unwrap();
+        let agents = PathBuf::from(std::env::var_os(AGENTS).unwrap());
         let choice = shieling_container::Choice::Auto;
-        let container = shieling_container::Container::open(options, choice, &surroundings, agents.path(), None).await;
+        let container = shieling_container::Container::open(options, choice, &surroundings, &agents, None).await;
         let container = Arc::new(container.unwrap());
-        let _outcome = run(&container, "sleep 600").await;
-        return;
+        let outcome = run(&container, "sleep 600").await;
+        panic!("its command ended: {outcome:?}");
     }
     let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let name = "container::ends::nothing_is_left_of_a_process_that_was_killed";
         let mut child = Program::new(std::env::current_exe().unwrap())
-            .args(["--exact", name])
+            // What fails in it is seen.
+            .args(["--exact", name, "--nocapture"])
             .env(KILLED, &engine.socket)
+            .env(AGENTS, agents())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

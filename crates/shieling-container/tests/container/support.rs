@@ -340,7 +340,7 @@ fn unchunked(mut body: &str) -> String {
 }
 
 /// Where the agent program is kept for all tests.
-fn agents() -> PathBuf {
+pub(crate) fn agents() -> PathBuf {
     static PLACE: OnceLock<TempDir> = OnceLock::new();
     let place = PLACE.get_or_init(|| {
         let place = tempfile::tempdir().expect("a directory");
@@ -489,7 +489,7 @@ fn archive(files: Files<'_>) -> Vec<u8> {
 pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
