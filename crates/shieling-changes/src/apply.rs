@@ -14,13 +14,14 @@
 //! Whoever finds a journal goes on in its direction: each step shows by the files themselves whether it is done. What
 //! somebody else changed since the plan was made is not overwritten: the step fails, and all is taken back.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
-use crate::node::Node;
+use crate::node::{Identity, Node, Time};
 use crate::plan::{PLAN, Reader, Step};
 
 /// The name of the journal, and of the directory with what was removed from the workspace.
@@ -39,8 +40,8 @@ pub(crate) enum Direction {
 pub(crate) enum Ended {
     /// All steps hold.
     Applied,
-    /// None does; this is why, unless it was asked for.
-    TakenBack(Option<ChangesError>),
+    /// None does, but for what somebody changed meanwhile, which is left as it is; this is why, unless it was asked for.
+    TakenBack { why: Option<ChangesError>, is_whole: bool },
 }
 
 /// The three directories between which steps move.
@@ -79,6 +80,8 @@ pub(crate) fn run(
         places,
         removed,
         last: None,
+        put: Put::of(places)?,
+        is_whole: true,
     };
     let ended = match direction {
         Direction::Forward => match steps.forward() {
@@ -86,17 +89,23 @@ pub(crate) fn run(
             Err(error) => {
                 note(Direction::Back)?;
                 steps.back()?;
-                Ended::TakenBack(Some(error))
+                Ended::TakenBack {
+                    why: Some(error),
+                    is_whole: steps.is_whole,
+                }
             }
         },
         Direction::Back => {
             steps.back()?;
-            Ended::TakenBack(None)
+            Ended::TakenBack {
+                why: None,
+                is_whole: steps.is_whole,
+            }
         }
     };
     end(&ended)?;
     places.set.unlink_if_there(JOURNAL).doing("remove", JOURNAL)?;
-    if let Ended::TakenBack(_) = ended {
+    if let Ended::TakenBack { .. } = ended {
         // Not before: whoever finds the journal needs the plan.
         forget(places.set)?;
     }
@@ -110,31 +119,23 @@ pub(crate) fn changed_since(places: &Places<'_>, committed: i128) -> Result<Vec<
     let Some(mut reader) = Reader::open(places.set, PLAN)? else {
         return Ok(changed);
     };
+    let put = Put::of(places)?;
     while let Some(step) = reader.next::<Step>()? {
         if changed.len() >= TOLD {
             break;
         }
         match step {
+            Step::Holds { .. } => {}
             Step::Put { path, new, .. } => {
                 let now = places.workspace.look_beneath(&path).doing("look at", &path)?;
                 match now {
                     // What others do in a directory shows in what is in it.
-                    Some(now) if now.identity() == new && (now.is_directory() || now.changed <= committed) => {
-                        if now.is_directory()
-                            && let Some(inside) = places.workspace.beneath(&path).doing("open", &path)?
-                        {
-                            crate::scan::walk_all(&inside, &path, &mut |path, node| {
-                                let stamp = match node.is_directory() {
-                                    true => node.born.unwrap_or(node.changed),
-                                    false => node.changed,
-                                };
-                                if stamp > committed && changed.len() < TOLD {
-                                    changed.push(path.to_path_buf());
-                                }
-                                Ok(())
-                            })?;
-                        }
+                    Some(now) if now.is_same(&new) && now.is_directory() => {
+                        let room = TOLD - changed.len();
+                        changed
+                            .extend(put.altered_in(places.workspace, &path, room, &|node| node.changed <= committed)?);
                     }
+                    Some(now) if now.is_same(&new) && now.changed <= committed => {}
                     Some(_) | None => changed.push(path),
                 }
             }
@@ -163,11 +164,77 @@ pub(crate) fn changed_since(places: &Places<'_>, committed: i128) -> Result<Vec<
     Ok(changed)
 }
 
+/// What is known of what a plan puts.
+struct Put {
+    /// The directories that lie in those which are put.
+    inside: HashSet<Identity>,
+    /// When the plan was made. Nothing in what it puts has changed after it but by others.
+    planned: Time,
+}
+
+impl Put {
+    fn of(places: &Places<'_>) -> Result<Self, ChangesError> {
+        let planned = places.set.look(PLAN).doing("look at", PLAN)?;
+        let mut put = Self {
+            inside: HashSet::new(),
+            planned: planned.map_or(Time::MAX, |plan| plan.changed),
+        };
+        if let Some(mut reader) = Reader::open(places.set, PLAN)? {
+            while let Some(step) = reader.next::<Step>()? {
+                if let Step::Holds { node } = step {
+                    put.inside.insert(node);
+                }
+            }
+        }
+        Ok(put)
+    }
+
+    /// Returns what others changed in a directory that was put, or moved into it, the first few.
+    fn altered_in(
+        &self,
+        workspace: &Directory,
+        path: &Path,
+        most: usize,
+        is_unchanged: &dyn Fn(&Node) -> bool,
+    ) -> Result<Vec<PathBuf>, ChangesError> {
+        let mut altered = Vec::new();
+        let Some(inside) = workspace.beneath(path).doing("open", path)? else {
+            return Ok(altered);
+        };
+        crate::scan::walk_all(&inside, path, &mut |path, node| {
+            let is_ours = match node.is_directory() {
+                true => self.inside.contains(&node.identity()),
+                false => is_unchanged(node),
+            };
+            if !is_ours && altered.len() < most {
+                altered.push(path.to_path_buf());
+            }
+            Ok(())
+        })?;
+        Ok(altered)
+    }
+
+    /// Whether others changed what was put.
+    fn is_altered(&self, path: &Path, new: &Node, here: &Node, workspace: &Directory) -> Result<bool, ChangesError> {
+        match here.is_directory() {
+            true => {
+                // Steps change another name of the same file.
+                let is_unchanged = |node: &Node| node.changed <= self.planned || node.links > 1;
+                Ok(!self.altered_in(workspace, path, 1, &is_unchanged)?.is_empty())
+            }
+            false => Ok(!new.is_unchanged(here)),
+        }
+    }
+}
+
 struct Steps<'p> {
     places: &'p Places<'p>,
     removed: Directory,
     /// The directories of the last step: the next is often in them too.
     last: Option<(PathBuf, Directory, Option<Directory>)>,
+    put: Put,
+    /// Whether all steps so far could be taken back.
+    is_whole: bool,
 }
 
 impl Steps<'_> {
@@ -211,15 +278,24 @@ impl Steps<'_> {
     fn go(&mut self, step: &Step, direction: Direction) -> Result<(), ChangesError> {
         let forward = direction == Direction::Forward;
         match step {
+            Step::Holds { .. } => Ok(()),
             Step::Put { path, new, old } => {
                 let moving = || ChangesError::Moving { path: path.clone() };
                 let name = path.file_name().unwrap_or_default();
-                let (workspace, upper) = self.parents(path)?;
+                let (workspace, _) = self.parents(path)?;
                 let here = workspace.look(name).doing("look at", path)?;
-                let is_done = here.as_ref().is_some_and(|here| here.identity() == *new);
-                if is_done == forward {
+                let done = here.as_ref().filter(|here| here.is_same(new));
+                if done.is_some() == forward {
                     return Ok(());
                 }
+                if let Some(done) = done
+                    && self.put.is_altered(path, new, done, self.places.workspace)?
+                {
+                    // It stays where whoever changed it looks for it.
+                    self.is_whole = false;
+                    return Ok(());
+                }
+                let (workspace, upper) = self.parents(path)?;
                 let upper = upper.ok_or_else(moving)?;
                 if !forward {
                     return match old {
@@ -229,7 +305,7 @@ impl Steps<'_> {
                     .doing("take back", path);
                 }
                 let there = upper.look(name).doing("look at", path)?;
-                if there.is_none_or(|there| there.identity() != *new) {
+                if there.is_none_or(|there| !there.is_same(new)) {
                     return Err(moving());
                 }
                 match (old, here) {

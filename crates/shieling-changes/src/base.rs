@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
-use crate::header::path_bytes;
+use crate::header::{Header, path_bytes};
 use crate::node::{Kind, Node, Time};
 use crate::plan::{Reader, Writer};
 use crate::scan::{Action, Change, Found};
@@ -46,20 +46,48 @@ struct Base {
 #[derive(Debug)]
 pub(crate) struct Bases {
     since: Time,
-    records: HashMap<PathBuf, Base>,
+    /// When a part of the set was committed last, by which directories changed too.
+    parted: Time,
+    /// The states that are known of a path, the last one last: another one where a part of the set was committed.
+    records: HashMap<PathBuf, Vec<Base>>,
     copies: Option<Directory>,
 }
 
 impl Bases {
-    pub(crate) fn load(set: &Directory, since: Time) -> Result<Self, ChangesError> {
-        let mut records = HashMap::new();
+    pub(crate) fn load(set: &Directory, header: &Header) -> Result<Self, ChangesError> {
+        let mut records: HashMap<_, Vec<Base>> = HashMap::new();
         if let Some(mut reader) = Reader::open(set, RECORDS)? {
             while let Some(record) = reader.next::<Record>()? {
-                records.insert(record.path, record.base);
+                records.entry(record.path).or_default().push(record.base);
             }
         }
         let copies = set.beneath(Path::new(COPIES)).doing("open", COPIES)?;
-        Ok(Self { since, records, copies })
+        Ok(Self {
+            since: header.since,
+            parted: header.parted.unwrap_or(Time::MIN),
+            records,
+            copies,
+        })
+    }
+
+    /// The state of a path that was recorded last.
+    fn last(&self, path: &Path) -> Option<&Base> {
+        self.records.get(path)?.last()
+    }
+
+    /// Whether somebody else gave a directory the mode that it has in the workspace, and commands left it as it was.
+    pub(crate) fn keeps_mode(&self, change: &Change) -> bool {
+        let (Some(old), Some(new)) = (&change.old, &change.new) else {
+            return false;
+        };
+        if !old.is_directory() || !new.is_directory() || old.mode == new.mode {
+            return false;
+        }
+        match self.last(&change.path).and_then(|base| base.node.as_ref()) {
+            Some(base) => base.mode == new.mode,
+            // The layer's was made with the mode of that moment.
+            None => old.changed >= new.born.unwrap_or(self.since).max(self.parted),
+        }
     }
 
     /// Whether the workspace's side of a change is another than the one that the change was made from.
@@ -68,23 +96,34 @@ impl Bases {
         // That others change what is in a directory is no change of the directory: of one that is gone, all that was in
         // it is compared by itself.
         if let Some(old) = old.as_ref().filter(|old| old.is_directory()) {
-            return Ok(match self.records.get(path) {
-                Some(base) => !base.node.as_ref().is_some_and(Node::is_directory),
+            return Ok(match self.last(path) {
+                Some(base) => match base.node.as_ref().filter(|node| node.is_directory()) {
+                    Some(base) => new
+                        .as_ref()
+                        .is_some_and(|new| new.is_directory() && merged(base.mode, old.mode, new.mode).is_none()),
+                    None => true,
+                },
+                // One that is gone may have been moved there meanwhile, with all that is in it.
+                None if new.is_none() => old.changed > self.since.max(self.parted),
                 None => old.born.is_some_and(|born| born > self.since),
             });
         }
-        if let Some(base) = self.records.get(path) {
-            if base.is_unknown {
-                return Ok(true);
-            }
-            return match (&base.node, old) {
-                (None, None) => Ok(false),
-                (Some(base), Some(old)) if is_untouched(base, old) => Ok(false),
-                (Some(node), Some(old)) if node.kind == old.kind && node.mode == old.mode => {
-                    self.differs_from_copy(base, found)
+        if let Some(bases) = self.records.get(path) {
+            for base in bases {
+                let is_same = match (&base.node, old) {
+                    _ if base.is_unknown => false,
+                    (None, None) => true,
+                    (Some(base), Some(old)) if is_untouched(base, old) => true,
+                    (Some(node), Some(old)) if node.kind == old.kind && node.mode == old.mode => {
+                        !self.differs_from_copy(base, found)?
+                    }
+                    _ => false,
+                };
+                if is_same {
+                    return Ok(false);
                 }
-                _ => Ok(true),
-            };
+            }
+            return Ok(true);
         }
         // If the user deleted what a command then wrote, it comes back; nothing of the user's is lost by that.
         let Some(old) = old else { return Ok(false) };
@@ -129,8 +168,8 @@ impl Bases {
         writer.finish()
     }
 
-    /// Merges a text that both sides changed. `None` if that is not possible without a conflict.
-    pub(crate) fn merge(&self, found: &Found<'_>) -> Result<Option<Vec<u8>>, ChangesError> {
+    /// Merges a text that both sides changed, and its mode. `None` if that is not possible without a conflict.
+    pub(crate) fn merge(&self, found: &Found<'_>) -> Result<Option<Merged>, ChangesError> {
         let Change { path, old, new, .. } = found.change;
         let is_file = |node: &Option<Node>| {
             node.as_ref()
@@ -140,8 +179,14 @@ impl Bases {
         else {
             return Ok(None);
         };
-        let copy = self.records.get(path).and_then(|base| base.copy);
-        let (Some(copy), Some(copies)) = (copy, &self.copies) else {
+        let (Some(base), Some(old), Some(new)) = (self.last(path), old, new) else {
+            return Ok(None);
+        };
+        let mode = base
+            .node
+            .as_ref()
+            .and_then(|base| merged(base.mode, old.mode, new.mode));
+        let (Some(mode), Some(copy), Some(copies)) = (mode, base.copy, &self.copies) else {
             return Ok(None);
         };
         let base = copies.read_some(copy.to_string(), COPIED).doing("read", path)?;
@@ -155,7 +200,8 @@ impl Bases {
         if ![&base, &ours, &theirs].into_iter().all(|bytes| is_text(bytes)) {
             return Ok(None);
         }
-        Ok(diffy::merge_bytes(&base, &ours, &theirs).ok())
+        let text = diffy::merge_bytes(&base, &ours, &theirs).ok();
+        Ok(text.map(|text| Merged { text, mode }))
     }
 
     /// What both sides did, in words.
@@ -166,13 +212,28 @@ impl Bases {
             Action::Deleted => "a command deleted it",
             Action::Touched => "a command changed its times",
         };
-        let was = self.records.get(&found.change.path).map(|base| base.node.is_some());
+        let was = self.last(&found.change.path).map(|base| base.node.is_some());
         let ours = match (old, was) {
             (None, _) => "it was deleted in the workspace meanwhile",
             (Some(_), Some(false)) => "it was created in the workspace meanwhile",
             (Some(_), _) => "it changed in the workspace meanwhile",
         };
         format!("{theirs}, and {ours}")
+    }
+}
+
+/// A file that both sides changed, merged.
+pub(crate) struct Merged {
+    pub(crate) text: Vec<u8>,
+    pub(crate) mode: u32,
+}
+
+/// What two sides made of a mode; nothing if each made something else of it.
+fn merged(base: u32, ours: u32, theirs: u32) -> Option<u32> {
+    match () {
+        () if theirs == base => Some(ours),
+        () if ours == base || ours == theirs => Some(theirs),
+        () => None,
     }
 }
 
@@ -191,7 +252,7 @@ pub(crate) struct Recorder<'b> {
 
 impl<'b> Recorder<'b> {
     pub(crate) fn new(set: &Directory, bases: &'b Bases) -> Result<Self, ChangesError> {
-        let number = bases.records.values().filter_map(|base| base.copy).max();
+        let number = bases.records.values().flatten().filter_map(|base| base.copy).max();
         Ok(Self {
             bases,
             writer: Writer::append(set, RECORDS)?,

@@ -11,6 +11,8 @@ pub(crate) struct Copied {
     pub(crate) same: Vec<(PathBuf, Option<Node>)>,
     /// Merged with what is in the workspace, so that the layer has another version.
     pub(crate) merged: Vec<(PathBuf, Option<Node>)>,
+    /// Directories that stay as they are in the workspace, with the mode that they have in the layer.
+    pub(crate) modes: Vec<(PathBuf, u32)>,
 }
 
 impl Copied {

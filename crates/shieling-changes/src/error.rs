@@ -49,6 +49,14 @@ pub enum ChangesError {
         /// The first of them, relative to the workspace.
         paths: Vec<PathBuf>,
     },
+    /// Undoing the set would make something run that was written since.
+    #[error("`{}` cannot be put back", path.display())]
+    Completes {
+        /// What would be put back, relative to the workspace.
+        path: PathBuf,
+        /// What git would do.
+        because: String,
+    },
     /// No set has this id.
     #[error("no change set `{id}`")]
     Unknown {
@@ -56,7 +64,7 @@ pub enum ChangesError {
         id: String,
     },
     /// The set is in a state in which this cannot be done.
-    #[error("the change set `{id}` is {state}")]
+    #[error("the change set `{id}` is in the state `{state}`")]
     WrongState {
         /// The id.
         id: String,

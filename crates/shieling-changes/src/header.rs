@@ -13,7 +13,7 @@ use crate::scan::Counts;
 pub(crate) const HEADER: &str = "set";
 
 /// The version of what is stored.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// When changes go into the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +101,8 @@ pub(crate) struct Header {
     pub(crate) since: Time,
     /// When it was committed.
     pub(crate) committed: Option<Time>,
+    /// When a part of it was committed last, while the rest stayed, or what was committed was taken back.
+    pub(crate) parted: Option<Time>,
     pub(crate) counts: Counts,
     pub(crate) held_back: u64,
     pub(crate) command: Option<String>,
@@ -116,6 +118,7 @@ impl Header {
             created: now,
             since: now,
             committed: None,
+            parted: None,
             counts: Counts::default(),
             held_back: 0,
             command: None,

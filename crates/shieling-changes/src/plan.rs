@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Put {
         #[serde(with = "path_bytes")]
         path: PathBuf,
-        new: Identity,
+        new: Node,
         old: Option<Node>,
     },
     /// A node goes from the workspace to the set's directory of removed ones, under a number.
@@ -56,6 +56,8 @@ pub(crate) enum Step {
         old: (Time, Time),
         new: (Time, Time),
     },
+    /// Nothing: a directory that lies in one which is put.
+    Holds { node: Identity },
 }
 
 /// Writes records.

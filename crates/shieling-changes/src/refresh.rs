@@ -21,6 +21,8 @@ use crate::set::ChangeSet;
 #[derive(Debug, Default)]
 pub struct Shadows {
     paths: BTreeMap<PathBuf, Shadow>,
+    /// Directories whose mode somebody else changed, with the layer's.
+    modes: BTreeMap<PathBuf, u32>,
 }
 
 /// A path as it was on both sides. `None`: nothing.
@@ -43,6 +45,11 @@ impl Shadows {
 
     /// Whether a difference between layer and workspace is not a command's doing.
     pub(crate) fn is_others(&self, change: &Change) -> bool {
+        let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(Node::is_directory);
+        let mode = self.modes.get(&change.path);
+        if is_directory(&change.old) && mode.is_some() && change.new.as_ref().map(|new| &new.mode) == mode {
+            return true;
+        }
         match self.paths.get(&change.path) {
             Some(shadow) => match (&shadow.layer, &change.new) {
                 (None, None) => true,
@@ -74,6 +81,7 @@ impl Shadows {
 
     /// Remembers what was committed.
     pub(crate) fn add(&mut self, workspace: &Directory, copied: Copied) -> Result<(), ChangesError> {
+        self.modes.extend(copied.modes);
         for (path, layer) in copied.same {
             let now = workspace.look_beneath(&path).doing("look at", &path)?;
             self.paths.insert(path, Shadow { layer, workspace: now });

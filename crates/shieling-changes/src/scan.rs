@@ -241,6 +241,13 @@ impl Walk<'_, '_> {
         {
             return Ok(Some(Action::Modified));
         }
+        if old.kind == Kind::File
+            && !upper
+                .has_same_attributes(name, workspace)
+                .doing("compare", &self.path)?
+        {
+            return Ok(Some(Action::Modified));
+        }
         // With the same content it may still be the same file as another name, and was not before.
         let is_linked = new.links > 1 && new.links != old.links;
         let is_touched = old.kind == Kind::File && (old.modified != new.modified || is_linked);

@@ -8,12 +8,12 @@ use rustix::io::Errno;
 use shieling_gate::{Change as JudgedChange, Decision, Gate, Lead};
 
 use crate::apply::{self, Direction, Ended, Places, REMOVED};
-use crate::base::{self, Bases, Recorder};
+use crate::base::{self, Bases, Merged, Recorder};
 use crate::diff::{Diff, DiffLimits};
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
-use crate::node::{Node, Time};
+use crate::node::{Kind, Node, Time};
 use crate::plan::{PLAN, Step, Writer};
 use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
@@ -59,6 +59,24 @@ pub struct Surroundings {
     pub fixed: Vec<PathBuf>,
     /// What the caller's policy holds back beside what the gate does.
     pub rules: Vec<Rule>,
+}
+
+impl Surroundings {
+    fn of_gate<'a>(
+        &'a self,
+        root: &'a Path,
+        before: &'a Layered<'_>,
+        after: &'a Layered<'_>,
+    ) -> shieling_gate::Surroundings<'a> {
+        shieling_gate::Surroundings {
+            root,
+            home: self.home.as_deref(),
+            before,
+            after,
+            leads: &self.leads,
+            toolchains: &self.toolchains,
+        }
+    }
 }
 
 /// What of a set is committed.
@@ -354,9 +372,11 @@ impl ChangeSet {
             only: only.to_vec(),
             ..Choice::default()
         };
+        let bases = Bases::load(&self.directory, &self.header)?;
         let mut diff = Diff::default();
         self.scan(&mut |found| {
-            if choice.has(&found.change.path) && found.change.action != Action::Touched {
+            let is_told = choice.has(&found.change.path) && found.change.action != Action::Touched;
+            if is_told && !bases.keeps_mode(found.change) {
                 diff.add(found.change, found.upper, found.workspace, limits)?;
             }
             Ok(Descent::Enter)
@@ -369,7 +389,7 @@ impl ChangeSet {
     /// # Errors
     /// If files cannot be read, or a bound is exceeded.
     pub fn judge(&self, surroundings: &Surroundings, limits: Limits) -> Result<Judged, ChangesError> {
-        let bases = Bases::load(&self.directory, self.header.since)?;
+        let bases = Bases::load(&self.directory, &self.header)?;
         let mut held = HeldPaths::new();
         let (judged, _) = self.examine(Some(surroundings), Some(&bases), limits, &mut held)?;
         Ok(judged)
@@ -402,16 +422,7 @@ impl ChangeSet {
         let (upper, workspace) = (self.layer()?, self.tree()?);
         let before = Layered::new(None, &workspace);
         let after = Layered::new(Some(&upper), &workspace);
-        let gate = surroundings.map(|around| {
-            Gate::new(shieling_gate::Surroundings {
-                root: &self.header.workspace,
-                home: around.home.as_deref(),
-                before: &before,
-                after: &after,
-                leads: &around.leads,
-                toolchains: &around.toolchains,
-            })
-        });
+        let gate = surroundings.map(|around| Gate::new(around.of_gate(&self.header.workspace, &before, &after)));
         let mut merges = Merges::new(&self.directory);
         let mut judged = Judged::default();
         // What was a directory and is none any more: what is held back in it goes with it.
@@ -419,12 +430,21 @@ impl ChangeSet {
         let mut tally = Tally::new(surroundings.map_or(&[], |around| &around.rules));
         scan::scan(&upper, &workspace, &mut |found| {
             let change = found.change;
+            if bases.is_some_and(|bases| bases.keeps_mode(change)) {
+                if let (false, Some(upper), Some(old)) = (self.is_live, found.upper, &change.old) {
+                    upper
+                        .set_mode(found.name, old.mode)
+                        .doing("set the mode of", &change.path)?;
+                }
+                return Ok(Descent::Enter);
+            }
             judged.note(change);
             check(&judged.counts, limits)?;
             let is_fixed = surroundings.is_some_and(|around| around.fixed.contains(&change.path));
             let reason = match &gate {
                 Some(_) if is_fixed => Some(fixed(&change.path)),
-                Some(gate) if change.action != Action::Touched => judge(gate, found)?,
+                // A new name is a change of what it names.
+                Some(gate) if change.action != Action::Touched || is_linked(change) => judge(gate, found)?,
                 _ => None,
             };
             let was_directory = change.old.as_ref().is_some_and(Node::is_directory);
@@ -439,8 +459,8 @@ impl ChangeSet {
                 && bases.has_moved(found)?
             {
                 match bases.merge(found)? {
-                    Some(text) => {
-                        merges.add(found, &text)?;
+                    Some(merged) => {
+                        merges.add(found, &merged)?;
                         judged.merged += 1;
                     }
                     None => judged.note_conflict(&change.path, bases.tell(found)),
@@ -469,15 +489,8 @@ impl ChangeSet {
     }
 
     /// Commits the set where it lies: its files are moved. Nobody may work in it.
-    pub(crate) fn commit_whole(
-        &mut self,
-        merges: &[(PathBuf, u64)],
-        since: Time,
-        overwrite: bool,
-        counts: Counts,
-    ) -> Result<(), ChangesError> {
+    pub(crate) fn commit_whole(&mut self, since: Time, overwrite: bool, counts: Counts) -> Result<(), ChangesError> {
         let (upper, workspace) = (self.layer()?, self.tree()?);
-        self.put_merged(&upper, merges)?;
         plan(&self.directory, &upper, &workspace, since, overwrite)?;
         let places = Places {
             set: &self.directory,
@@ -494,16 +507,17 @@ impl ChangeSet {
                 base::forget(&self.directory)?;
                 self.directory.remove(MERGED).doing("remove", MERGED)
             }
-            Ended::TakenBack(Some(error)) => Err(error),
-            Ended::TakenBack(None) => Ok(()),
+            Ended::TakenBack { why: Some(error), .. } => Err(error),
+            Ended::TakenBack { why: None, .. } => Ok(()),
         }
     }
 
-    /// Puts merged texts in the place of the layer's.
-    fn put_merged(&self, upper: &Directory, merges: &[(PathBuf, u64)]) -> Result<(), ChangesError> {
+    /// Lets merged texts and the layer's change places.
+    pub(crate) fn exchange_merged(&self, merges: &[(PathBuf, u64)]) -> Result<(), ChangesError> {
         if merges.is_empty() {
             return Ok(());
         }
+        let upper = self.layer()?;
         let merged = self.directory.child(MERGED).doing("open", MERGED)?;
         for (path, number) in merges {
             if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
@@ -535,7 +549,7 @@ impl ChangeSet {
     }
 
     /// Takes a committed set back. Its changes wait again.
-    pub(crate) fn take_back(&mut self) -> Result<(), ChangesError> {
+    pub(crate) fn take_back(&mut self, surroundings: &Surroundings) -> Result<(), ChangesError> {
         let (State::Committed, Some(committed)) = (self.header.state, self.header.committed) else {
             return Err(self.wrong_state());
         };
@@ -550,8 +564,15 @@ impl ChangeSet {
             return Err(ChangesError::ChangedSince { paths });
         }
         let (directory, header) = (&self.directory, &mut self.header);
-        apply::run(&places, Direction::Back, |ended| settle(directory, header, ended))?;
-        Ok(())
+        let root = header.workspace.clone();
+        let undone = apply::run(&places, Direction::Back, |ended| {
+            completes(&places, surroundings, &root)?;
+            settle(directory, header, ended)
+        });
+        if let Err(ChangesError::Completes { .. }) = &undone {
+            apply::run(&places, Direction::Forward, |ended| settle(directory, header, ended))?;
+        }
+        undone.map(drop)
     }
 
     pub(crate) fn wrong_state(&self) -> ChangesError {
@@ -572,15 +593,28 @@ impl ChangeSet {
 
     /// As [`Self::record_bases`]; `is_known` if nobody can have changed anything since the set was made.
     pub(crate) fn record(&mut self, is_known: bool) -> Result<(), ChangesError> {
-        let bases = Bases::load(&self.directory, self.header.since)?;
+        let bases = Bases::load(&self.directory, &self.header)?;
         let mut recorder = Recorder::new(&self.directory, &bases)?;
         self.scan(&mut |found| {
-            if found.change.action != Action::Touched {
+            let is_others = !is_known && bases.keeps_mode(found.change);
+            let is_changed = found.change.action != Action::Touched && !is_others;
+            if is_changed {
                 recorder.record(found, !is_known && bases.has_moved(found)?)?;
             }
             Ok(Descent::Enter)
         })?;
         recorder.finish()
+    }
+
+    /// Says that a part of it was committed, by which directories of the workspace changed.
+    pub(crate) fn note_part(&mut self) -> Result<(), ChangesError> {
+        self.header.parted = Some(header::now(&self.directory)?);
+        self.header.write(&self.directory)
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) -> Result<(), ChangesError> {
+        self.header.state = state;
+        self.header.write(&self.directory)
     }
 
     /// Stores what a look found, for lists.
@@ -630,22 +664,25 @@ fn fixed(path: &Path) -> Held {
     }
 }
 
+/// Whether a file got another name in the layer.
+fn is_linked(change: &Change) -> bool {
+    change
+        .new
+        .as_ref()
+        .is_some_and(|new| new.kind == Kind::File && new.links > 1)
+}
+
 fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesError> {
     let change = found.change;
     let entry = |node: &Option<Node>, directory: Option<&Directory>| match (node, directory) {
-        (Some(node), Some(directory)) => entry_of(directory, found.name, node, node.links).map(Some),
+        (Some(node), Some(directory)) => entry_of(directory, found.name, node).map(Some),
         _ => Ok(None),
     };
-    let mut after = entry(&change.new, found.upper).doing("read", &change.path)?;
-    if let Some(after) = &mut after {
-        // All its names are in the layer, and none of them leads elsewhere.
-        after.links = 1;
-    }
     let decision = gate.judge(&JudgedChange {
         path: &change.path,
         from: None,
         before: entry(&change.old, found.workspace).doing("read", &change.path)?,
-        after,
+        after: entry(&change.new, found.upper).doing("read", &change.path)?,
     });
     Ok(match decision {
         Decision::Pass => None,
@@ -658,6 +695,34 @@ fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesErro
     })
 }
 
+/// Fails if what an undo put back makes a repository of a directory in which something was changed since that git would
+/// run. What it put back was the user's, and passes by itself.
+fn completes(places: &Places<'_>, surroundings: &Surroundings, root: &Path) -> Result<(), ChangesError> {
+    let before = Layered::new(Some(places.upper), places.workspace);
+    let after = Layered::new(None, places.workspace);
+    let gate = Gate::new(surroundings.of_gate(root, &before, &after));
+    scan::scan(places.upper, places.workspace, &mut |found| {
+        let entry = |node: &Option<Node>, directory: Option<&Directory>| match (node, directory) {
+            (Some(node), Some(directory)) => entry_of(directory, found.name, node).map(Some),
+            _ => Ok(None),
+        };
+        let path = &found.change.path;
+        let decision = gate.judge(&JudgedChange {
+            path,
+            from: None,
+            before: entry(&found.change.new, found.upper).doing("read", path)?,
+            after: entry(&found.change.old, found.workspace).doing("read", path)?,
+        });
+        match decision {
+            Decision::HeldBack(held) if held.rule == shieling_gate::LAYOUT => Err(ChangesError::Completes {
+                path: path.clone(),
+                because: held.because,
+            }),
+            Decision::HeldBack(_) | Decision::Pass => Ok(Descent::Enter),
+        }
+    })
+}
+
 /// Records how a commit or an undo ended.
 fn settle(directory: &Directory, header: &mut Header, ended: &Ended) -> Result<(), ChangesError> {
     match ended {
@@ -665,12 +730,17 @@ fn settle(directory: &Directory, header: &mut Header, ended: &Ended) -> Result<(
             header.state = State::Committed;
             header.committed = Some(header::now(directory)?);
         }
-        Ended::TakenBack(_) => {
+        Ended::TakenBack { is_whole, .. } => {
             if header.state == State::Committed {
                 header.state = State::Undone;
                 header.since = header::now(directory)?;
             }
+            if !is_whole {
+                header.state = State::Conflict;
+            }
             header.committed = None;
+            // Directories changed and were changed back.
+            header.parted = Some(header::now(directory)?);
         }
     }
     header.write(directory)
@@ -715,6 +785,9 @@ fn plan(
             }
         }
         if found.is_inside {
+            if let Some(new) = new.as_ref().filter(|new| new.is_directory()) {
+                writer.write(&Step::Holds { node: new.identity() })?;
+            }
             return Ok(Descent::Enter);
         }
         let path = path.clone();
@@ -727,7 +800,7 @@ fn plan(
             })?,
             (Action::Added | Action::Modified, old, Some(new)) => writer.write(&Step::Put {
                 path,
-                new: new.identity(),
+                new: new.clone(),
                 old: old.clone(),
             })?,
             (Action::Deleted, Some(old), None) => {
@@ -740,7 +813,7 @@ fn plan(
             }
             (Action::Touched, Some(old), Some(new)) if new.links > 1 => writer.write(&Step::Put {
                 path,
-                new: new.identity(),
+                new: new.clone(),
                 old: Some(old.clone()),
             })?,
             (Action::Touched, Some(old), Some(new)) => writer.write(&Step::SetTimes {
@@ -772,8 +845,8 @@ impl<'s> Merges<'s> {
         }
     }
 
-    /// Writes a merged text with the mode of the layer's version.
-    fn add(&mut self, found: &Found<'_>, text: &[u8]) -> Result<(), ChangesError> {
+    /// Writes a merged text.
+    fn add(&mut self, found: &Found<'_>, merged: &Merged) -> Result<(), ChangesError> {
         use std::io::Write as _;
         let path = &found.change.path;
         let directory = match self.directory.take() {
@@ -786,10 +859,10 @@ impl<'s> Merges<'s> {
         let number = self.made.len() as u64;
         let name = number.to_string();
         let written = directory.create(&name).map_err(std::io::Error::from);
-        written.and_then(|mut file| file.write_all(text)).doing("write", path)?;
-        if let Some(new) = &found.change.new {
-            directory.set_mode(&name, new.mode).doing("set the mode of", path)?;
-        }
+        written
+            .and_then(|mut file| file.write_all(&merged.text))
+            .doing("write", path)?;
+        directory.set_mode(&name, merged.mode).doing("set the mode of", path)?;
         self.directory = Some(directory);
         self.made.push((path.clone(), number));
         Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::base::Bases;
+use crate::base::{Bases, Merged};
 use crate::copied::Copied;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
@@ -70,6 +70,12 @@ impl<'s> Snapshot<'s> {
             if shadows.is_some_and(|shadows| shadows.is_others(change)) {
                 return Ok(Descent::Enter);
             }
+            if bases.keeps_mode(change) {
+                if let Some(new) = &change.new {
+                    self.copied.modes.push((path.clone(), new.mode));
+                }
+                return Ok(Descent::Enter);
+            }
             if self.choice.is_below(path) && change.old.as_ref().is_some_and(|old| !old.is_directory()) {
                 // It would be replaced by a directory unasked.
                 let because = "what is chosen lies in it, and in the workspace it is no directory";
@@ -91,9 +97,9 @@ impl<'s> Snapshot<'s> {
             check(&self.judged.counts, limits)?;
             let is_ours = shadows.is_some_and(|shadows| shadows.is_ours(change));
             if !is_ours && bases.has_moved(found)? {
-                if let Some(text) = bases.merge(found)? {
+                if let Some(merged) = bases.merge(found)? {
                     self.judged.merged += 1;
-                    self.write(found, &text, &workspace)?;
+                    self.write(found, &merged, &workspace)?;
                     return Ok(Descent::Enter);
                 }
                 self.judged.note_conflict(path, bases.tell(found));
@@ -213,15 +219,14 @@ impl<'s> Snapshot<'s> {
         Ok(())
     }
 
-    fn write(&mut self, found: &Found<'_>, text: &[u8], workspace: &Directory) -> Result<(), ChangesError> {
+    fn write(&mut self, found: &Found<'_>, merged: &Merged, workspace: &Directory) -> Result<(), ChangesError> {
         use std::io::Write as _;
         let path = &found.change.path;
         let to = self.parent(path, workspace)?;
         let made = to.create(found.name).map_err(std::io::Error::from);
-        made.and_then(|mut file| file.write_all(text)).doing("write", path)?;
-        if let Some(new) = &found.change.new {
-            to.set_mode(found.name, new.mode).doing("set the mode of", path)?;
-        }
+        made.and_then(|mut file| file.write_all(&merged.text))
+            .doing("write", path)?;
+        to.set_mode(found.name, merged.mode).doing("set the mode of", path)?;
         self.copied.merged.push((path.clone(), found.change.new.clone()));
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
+use crate::scan::Counts;
 use crate::set::{ChangeSet, Choice, Committed, Held, HeldPaths, Limits, Surroundings, UPPER, WORK};
 use crate::snapshot::Snapshot;
 
@@ -189,7 +190,18 @@ impl Store {
         let mut sets = Vec::new();
         for name in self.directory.names().doing("list", &self.path)? {
             if let Some(set) = name.to_str().and_then(|name| self.get(name).ok()) {
-                sets.push((set.header.created, set.summary()));
+                let mut summary = set.summary();
+                // Whoever made it was killed before it was counted.
+                if summary.state == State::Waiting && !summary.is_live && summary.counts == Counts::default() {
+                    let mut counts = Counts::default();
+                    let counted = set.for_each(&mut |change| {
+                        counts.add(change);
+                        Ok(())
+                    });
+                    // What cannot be read is told by whatever is done with it.
+                    summary.counts = counted.map_or(summary.counts, |()| counts);
+                }
+                sets.push((set.header.created, summary));
             }
         }
         sets.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
@@ -254,21 +266,30 @@ impl Store {
         shadows: Option<&mut Shadows>,
     ) -> Result<Committed, ChangesError> {
         let now = header::now(&set.directory)?;
-        let bases = Bases::load(&set.directory, set.header.since)?;
+        let bases = Bases::load(&set.directory, &set.header)?;
         let mut held = HeldPaths::new();
         if !set.is_live && choice.only.is_empty() {
             let gate = (!choice.accept_held_back).then_some(surroundings);
             let (judged, merges) = set.examine(gate, Some(&bases), self.limits, &mut held)?;
             if judged.conflicting > 0 && !choice.overwrite {
-                return self.conflict(set, judged);
+                return self.conflict(set, choice, judged);
             }
-            if judged.is_empty() && judged.held_back == 0 {
+            if !merges.is_empty() && held.is_empty() {
+                set.exchange_merged(&merges)?;
+                // What was merged can mean something else than either side.
+                let again = set.examine(gate, None, self.limits, &mut held);
+                if again.is_err() || !held.is_empty() {
+                    set.exchange_merged(&merges)?;
+                }
+                again?;
+            }
+            if judged.is_empty() && judged.held_back == 0 && held.is_empty() {
                 // Times alone may have changed.
-                set.commit_whole(&merges, now, choice.overwrite, judged.counts)?;
+                set.commit_whole(now, choice.overwrite, judged.counts)?;
                 return Ok(Committed { id: None, judged });
             }
             if held.is_empty() {
-                set.commit_whole(&merges, now, choice.overwrite, judged.counts)?;
+                set.commit_whole(now, choice.overwrite, judged.counts)?;
                 self.prune()?;
                 return Ok(Committed {
                     id: Some(set.id.clone()),
@@ -279,8 +300,17 @@ impl Store {
         self.commit_part(set, choice, surroundings, shadows, &bases, now)
     }
 
-    fn conflict(&self, set: &mut ChangeSet, judged: crate::set::Judged) -> Result<Committed, ChangesError> {
-        set.note(&judged, State::Conflict)?;
+    fn conflict(
+        &self,
+        set: &mut ChangeSet,
+        choice: &Choice,
+        judged: crate::set::Judged,
+    ) -> Result<Committed, ChangesError> {
+        match choice.only.is_empty() {
+            true => set.note(&judged, State::Conflict)?,
+            // Of a part nothing else is known of the whole.
+            false => set.set_state(State::Conflict)?,
+        }
         Ok(Committed { id: None, judged })
     }
 
@@ -311,7 +341,7 @@ impl Store {
             }
             if judged.conflicting > 0 && !choice.overwrite {
                 self.discard(part)?;
-                return self.conflict(set, judged);
+                return self.conflict(set, choice, judged);
             }
             // What is judged is the copy, which nobody can change any more.
             let gate = (!choice.accept_held_back).then_some(surroundings);
@@ -339,13 +369,14 @@ impl Store {
                 }
                 return Ok(Committed { id: None, judged });
             }
-            if let Err(error) = part.commit_whole(&[], now, choice.overwrite, judged.counts) {
+            if let Err(error) = part.commit_whole(now, choice.overwrite, judged.counts) {
                 if part.header.state != State::Committed && crate::apply::unfinished(&part.directory)?.is_none() {
                     self.discard(part)?;
                 }
                 return Err(error);
             }
             bases.replace(&set.directory, &set.tree()?, copied.paths())?;
+            set.note_part()?;
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
             }
@@ -372,7 +403,7 @@ impl Store {
     /// # Errors
     /// If files cannot be read or written, or a bound is exceeded.
     pub fn freeze(&self, set: &ChangeSet, shadows: Option<&Shadows>) -> Result<Option<Frozen>, ChangesError> {
-        let bases = Bases::load(&set.directory, set.header.since)?;
+        let bases = Bases::load(&set.directory, &set.header)?;
         let mut part = self.make(&set.header.workspace, set.header.mode)?;
         part.header.command.clone_from(&set.header.command);
         let upper = part.layer()?;
@@ -397,21 +428,23 @@ impl Store {
     ///
     /// # Errors
     /// If files cannot be looked at.
-    pub fn thaw(&self, frozen: Frozen, from: &ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
-        let bases = Bases::load(&from.directory, from.header.since)?;
+    pub fn thaw(&self, frozen: Frozen, from: &mut ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
+        let bases = Bases::load(&from.directory, &from.header)?;
         let workspace = from.tree()?;
         let paths = frozen.copied.paths();
         bases.replace(&from.directory, &workspace, paths)?;
+        from.note_part()?;
         shadows.add(&workspace, frozen.copied)
     }
 
     /// Takes a committed set back out of the workspace.
     ///
     /// # Errors
-    /// [`ChangesError::ChangedSince`] if that would lose what was changed since; the workspace is then as it was.
-    pub fn undo(&self, set: &mut ChangeSet) -> Result<(), ChangesError> {
+    /// [`ChangesError::ChangedSince`] if that would lose what was changed since; [`ChangesError::Completes`] if it would
+    /// make a repository in which git runs what was written since. The workspace is then as it was.
+    pub fn undo(&self, set: &mut ChangeSet, surroundings: &Surroundings) -> Result<(), ChangesError> {
         let _guard = self.lock_workspace(&set.header.workspace)?;
-        set.take_back()?;
+        set.take_back(surroundings)?;
         set.record(true)
     }
 

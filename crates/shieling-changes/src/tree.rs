@@ -126,7 +126,7 @@ impl<'d> Layered<'d> {
 }
 
 /// What a node is to the gate.
-pub(crate) fn entry_of(directory: &Directory, name: &OsStr, node: &Node, links: u64) -> io::Result<Entry> {
+pub(crate) fn entry_of(directory: &Directory, name: &OsStr, node: &Node) -> io::Result<Entry> {
     Ok(Entry {
         kind: match node.kind {
             Kind::File => Judged::File,
@@ -137,7 +137,7 @@ pub(crate) fn entry_of(directory: &Directory, name: &OsStr, node: &Node, links: 
             Kind::Device => Judged::Device,
         },
         mode: node.mode,
-        links,
+        links: node.links,
         size: node.size,
     })
 }
@@ -154,12 +154,7 @@ impl Tree for Layered<'_> {
         let Some((directory, node)) = place.find(name)? else {
             return Ok(None);
         };
-        // A copy in the layer has one name, whatever it was made of.
-        let links = match place.below.as_ref().is_some_and(|below| std::ptr::eq(below, directory)) {
-            true => node.links,
-            false => 1,
-        };
-        entry_of(directory, name, &node, links).map(Some)
+        entry_of(directory, name, &node).map(Some)
     }
 
     fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {

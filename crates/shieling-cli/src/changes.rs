@@ -1,7 +1,7 @@
 //! `shieling changes` and `shieling undo`: change sets that wait or can be undone, for the person whose workspace it is.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 use shieling::changes::{
@@ -29,7 +29,7 @@ pub(crate) fn changes(options: &ChangeSets) -> Result<u8, Failure> {
             overwrite,
         } => apply(
             id,
-            &Choice {
+            Choice {
                 only: only.clone(),
                 overwrite: *overwrite,
                 accept_held_back: *accept_held_back,
@@ -49,6 +49,19 @@ fn store() -> Result<Option<Store>, Failure> {
     Store::open(&state::change_sets(&state), Limits::default())
         .map(Some)
         .map_err(|error| failure(&error))
+}
+
+/// Chosen paths, relative to the workspace however they were given. Nothing is everything.
+fn chosen(only: &[PathBuf], workspace: &Path) -> Vec<PathBuf> {
+    let relative = |path: &PathBuf| -> PathBuf {
+        let path = path.strip_prefix(workspace).unwrap_or(path);
+        path.components().filter(|part| *part != Component::CurDir).collect()
+    };
+    let only: Vec<PathBuf> = only.iter().map(relative).collect();
+    if only.iter().any(|path| path.as_os_str().is_empty()) {
+        return Vec::new();
+    }
+    only
 }
 
 fn opened(id: &str) -> Result<(Store, ChangeSet), Failure> {
@@ -79,6 +92,10 @@ fn failure(error: &ChangesError) -> Failure {
                     "undo what was committed later first, or move those files away",
                 )
         }
+        ChangesError::Completes { because, .. } => failure.with("because", escape::line(because).to_string()).with(
+            "instead",
+            "undo what was committed later first, or look at that file and put it right",
+        ),
         ChangesError::Busy { .. } => failure.with("instead", "end that sandbox first"),
         _ => failure,
     }
@@ -163,7 +180,10 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let judged = set
         .judge(&surroundings(), Limits::default())
         .map_err(|error| failure(&error))?;
-    let diff = set.diff(only, DiffLimits::default()).map_err(|error| failure(&error))?;
+    let only = chosen(only, &set.summary().workspace);
+    let diff = set
+        .diff(&only, DiffLimits::default())
+        .map_err(|error| failure(&error))?;
     if json {
         let mut object = object(&set.summary());
         let paths = |paths: &[PathBuf]| -> Vec<String> {
@@ -223,10 +243,14 @@ fn told(judged: &Judged) -> String {
     text
 }
 
-fn apply(id: &str, choice: &Choice) -> Result<u8, Failure> {
+fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
     let (store, mut set) = opened(id)?;
-    let Committed { id: committed, judged } = store
-        .commit(&mut set, choice, &surroundings(), None)
+    choice.only = chosen(&choice.only, &set.summary().workspace);
+    let Committed {
+        id: committed,
+        mut judged,
+    } = store
+        .commit(&mut set, &choice, &surroundings(), None)
         .map_err(|error| failure(&error))?;
     let mut text = String::new();
     if let Some(done) = &committed {
@@ -236,6 +260,10 @@ fn apply(id: &str, choice: &Choice) -> Result<u8, Failure> {
             counts.added, counts.modified, counts.deleted
         ));
         text.push_str(&format!("undo     shieling undo {done}\n"));
+    }
+    if committed.is_some() {
+        // The set's version was taken, and the other is kept for undoing.
+        judged.conflicts.clear();
     }
     text.push_str(&told(&judged));
     if judged.conflicting > 0 && committed.is_none() {
@@ -282,7 +310,7 @@ pub(crate) fn undo(id: &str) -> Result<u8, Failure> {
         return Err(Failure::new(format!("the change set `{id}` is {}", set.state().name()))
             .with("because", "only what was committed can be undone"));
     }
-    store.undo(&mut set).map_err(|error| failure(&error))?;
+    store.undo(&mut set, &surroundings()).map_err(|error| failure(&error))?;
     crate::print::write_all(
         io::stdout().lock(),
         &format!("undone   {id}; `shieling changes apply {id}` applies it again\n"),

@@ -105,6 +105,9 @@ enum Side {
     After,
 }
 
+/// The rule about names that make a directory a repository, in which something lies already that git would run.
+pub const LAYOUT: RuleId = RuleId("git.layout");
+
 const PERSON: &str = "a person can look at it and accept it";
 
 fn held(rule: &'static str, because: String, instead: &str) -> HeldBack {
@@ -737,7 +740,7 @@ impl<'a> Gate<'a> {
                 };
                 if let Some(found) = found {
                     return Ok(Some(held(
-                        "git.layout",
+                        LAYOUT.0,
                         format!(
                             "`{}` makes its directory one that git takes for a repository, and {}",
                             shown_path(change.path),

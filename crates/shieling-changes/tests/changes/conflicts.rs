@@ -1,9 +1,10 @@
 //! What the user changes meanwhile is never lost.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use shieling_changes::{Choice, State};
+use shieling_changes::{Choice, State, Surroundings};
 
 use crate::support::{Place, sh};
 
@@ -37,8 +38,10 @@ fn a_conflict_commits_nothing_and_keeps_both() {
         ("mkdir new; touch new/x", "echo user > new"),
         ("rm -r d; echo file > d", "echo user > d/x"),
         ("rm a; mkdir a", "echo user > a"),
+        ("rm -r d", "mv older d/"),
+        ("rm -r d; mkdir d; touch d/y", "mv older d/"),
     ] {
-        let place = Place::new("echo 1 > a; mkdir d; echo 1 > d/x; echo 1 > other");
+        let place = Place::new("echo 1 > a; mkdir d older; echo 1 > d/x; echo 1 > older/p; echo 1 > other");
         tick();
         let mut set = place.stage(&format!("{agent}; echo 2 > other"));
         tick();
@@ -56,7 +59,7 @@ fn a_conflict_commits_nothing_and_keeps_both() {
         let done = place.commit_with(&mut set, &overwrite);
         assert!(done.id.is_some());
         assert_eq!(fs::read(place.workspace.join("other")).unwrap(), b"2\n");
-        place.store.undo(&mut set).unwrap();
+        place.store.undo(&mut set, &Surroundings::default()).unwrap();
         assert_eq!(place.tree(), before, "{agent} / {user}: the user's version was kept");
     }
 }
@@ -136,4 +139,89 @@ fn what_the_user_put_in_the_place_of_a_directory_is_not_replaced_for_what_is_cho
             assert_eq!(place.tree(), before, "{theirs}, {only}");
         }
     }
+}
+
+#[test]
+fn a_mode_that_the_user_changed_stays_and_both_change_it_is_a_conflict() {
+    for waits in [false, true] {
+        for (agent, user, modes) in [
+            ("touch d/n", "chmod 700 d", (0o700, 0o644)),
+            ("touch d/n; chmod 750 d", ":", (0o750, 0o644)),
+            ("echo 2 >> f", ":", (0o755, 0o644)),
+            ("chmod +x f", ":", (0o755, 0o755)),
+        ] {
+            let place = Place::new("mkdir d; echo 1 > f; chmod 755 d; chmod 644 f");
+            tick();
+            let mut set = place.stage(agent);
+            if waits {
+                set.record_bases().unwrap();
+            }
+            tick();
+            sh(&place.workspace, user);
+            assert!(place.commit(&mut set).id.is_some(), "{agent} / {user}");
+            let mode = |name: &str| fs::metadata(place.workspace.join(name)).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode("d"), mode("f")), modes, "{agent} / {user}, {waits}");
+        }
+    }
+    // With the text merges the mode.
+    let place = Place::new("printf '%s\\n' 1 2 3 4 5 6 7 8 9 > f; chmod 644 f");
+    let mut set = place.stage("sed -i s/1/agent/ f");
+    set.record_bases().unwrap();
+    tick();
+    sh(&place.workspace, "sed -i s/9/user/ f; chmod 600 f");
+    assert_eq!(place.commit(&mut set).judged.merged, 1);
+    assert_eq!(
+        fs::metadata(place.workspace.join("f")).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let place = Place::new("mkdir d; echo 1 > f; chmod 755 d; chmod 644 f");
+    for (agent, user) in [
+        ("touch d/n; chmod 750 d", "chmod 700 d"),
+        ("chmod 755 f", "chmod 600 f"),
+    ] {
+        let mut set = place.stage(agent);
+        set.record_bases().unwrap();
+        tick();
+        sh(&place.workspace, user);
+        assert_eq!(place.commit(&mut set).judged.conflicting, 1, "{agent} / {user}");
+        place.store.discard(set).unwrap();
+    }
+}
+
+#[test]
+fn a_part_that_was_undone_can_be_committed_again() {
+    let place = Place::new("mkdir d; echo 1 > d/a; echo 1 > b");
+    let mut set = place.stage("echo 2 >> d/a; echo 2 >> b; echo 2 > d/new");
+    set.record_bases().unwrap();
+    tick();
+    let only = Choice {
+        only: vec!["d".into()],
+        ..Choice::default()
+    };
+    let part = place.commit_with(&mut set, &only).id.unwrap();
+    let mut part = place.store.get(&part).unwrap();
+    place.store.undo(&mut part, &Surroundings::default()).unwrap();
+    let done = place.commit(&mut set);
+    assert!(done.id.is_some(), "{:?}", done.judged);
+    assert_eq!(fs::read(place.workspace.join("d/a")).unwrap(), b"1\n2\n");
+    assert!(place.workspace.join("d/new").exists());
+}
+
+#[test]
+fn a_conflict_of_a_part_leaves_the_counts_of_the_set() {
+    let place = Place::new("echo 1 > a; echo 1 > b");
+    let mut set = place.stage("echo 2 > a; echo 2 > b; touch c");
+    set.wait(0).unwrap();
+    tick();
+    sh(&place.workspace, "echo user > a");
+    let only = Choice {
+        only: vec!["a".into()],
+        ..Choice::default()
+    };
+    assert_eq!(place.commit_with(&mut set, &only).judged.conflicting, 1);
+    let summary = set.summary();
+    assert_eq!(
+        (summary.state, summary.counts.added, summary.counts.modified),
+        (State::Conflict, 1, 2)
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use shieling_changes::{Choice, Mode, State};
+use shieling_changes::{Choice, Mode, State, Surroundings};
 
 use crate::support::{Place, sh};
 
@@ -157,7 +157,7 @@ fn a_set_in_which_everything_is_held_back_commits_nothing() {
     };
     let done = place.commit_with(&mut set, &all);
     assert!(done.id.is_some());
-    place.store.undo(&mut set).unwrap();
+    place.store.undo(&mut set, &Surroundings::default()).unwrap();
     assert_eq!(place.tree(), before);
 }
 
@@ -177,4 +177,73 @@ fn a_directory_that_became_a_link_stays_behind_as_a_directory() {
     assert!(place.workspace.join("evil/pre-commit").exists());
     fs::remove_dir_all(place.workspace.join("evil")).unwrap();
     assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn what_was_merged_is_judged_as_a_whole() {
+    let lines =
+        "[branch \"z\"]\n\tdescription = \"x\\\\\n#a\\\\\n#b\\\\\n#c\\\\\n#d\\\\\n#e\\\\\n#f\\\\\n#g\\\\\n#h\"\n";
+    let place = Place::new(&format!("git init -q; printf '{lines}' >> .git/config"));
+    let mut first = place.stage("sed -i 's/description = .*/description = x/' .git/config");
+    first.record_bases().unwrap();
+    let mut second =
+        place.stage("sed -i 's/^#f.*/#f\\\\\\n[core]fsmonitor = \"touch fired; false\" #\\\\/' .git/config");
+    second.record_bases().unwrap();
+    assert!(place.commit(&mut first).id.is_some());
+    let before = place.tree();
+    let done = place.commit(&mut second);
+    assert_eq!((done.id, done.judged.held_back), (None, 1), "{:?}", done.judged.held);
+    assert_eq!(place.tree(), before);
+    let other = place.stage("true");
+    drop(other);
+}
+
+#[test]
+fn an_undo_that_would_make_something_run_is_refused() {
+    let place = Place::new("git init -q --bare b");
+    let mut first = place.stage("rm b/HEAD");
+    place.commit(&mut first);
+    let mut second = place.stage("git config -f b/config core.fsmonitor 'touch fired; false'");
+    assert!(place.commit(&mut second).id.is_some());
+    let before = place.tree();
+    let refused = place.store.undo(&mut first, &Surroundings::default()).unwrap_err();
+    assert!(
+        matches!(refused, shieling_changes::ChangesError::Completes { .. }),
+        "{refused}"
+    );
+    assert_eq!(place.tree(), before);
+    // In the order in which they were made.
+    place.store.undo(&mut second, &Surroundings::default()).unwrap();
+    place.store.undo(&mut first, &Surroundings::default()).unwrap();
+    assert!(place.workspace.join("b/HEAD").exists());
+    // What was the user's own comes back, whatever it runs.
+    let place =
+        Place::new("git init -q; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit");
+    let before = place.tree();
+    let mut set = place.stage("rm -r .git");
+    place.commit(&mut set);
+    place.store.undo(&mut set, &Surroundings::default()).unwrap();
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn a_second_name_of_a_file_of_git_is_held_back() {
+    let place = Place::new("git init -q; git init -q other; echo x > .git/objects/y");
+    let mut set = place.stage("ln .git/config notes; ln .git/HEAD h2; ln .git/objects/y y");
+    let done = place.commit(&mut set);
+    let held: Vec<_> = done
+        .judged
+        .held
+        .iter()
+        .map(|held| (held.path.as_path(), held.rule))
+        .collect();
+    assert_eq!(
+        held,
+        [
+            (std::path::Path::new(".git/HEAD"), "git.hard-link"),
+            (std::path::Path::new(".git/config"), "git.hard-link")
+        ]
+    );
+    use std::os::unix::fs::MetadataExt as _;
+    assert_eq!(fs::metadata(place.workspace.join(".git/config")).unwrap().nlink(), 1);
 }

@@ -10,6 +10,7 @@ use crate::support::{Place, overlay, sh};
 
 const STORE: &str = "SHIELING_TEST_STORE";
 const SET: &str = "SHIELING_TEST_SET";
+const ONCE: &str = "SHIELING_TEST_SET_ONCE";
 
 const SETUP: &str = "mkdir -p d/e f; for n in {1..40}; do echo $n > d/$n; echo $n > f/$n; done; echo x > d/e/x";
 const SCRIPT: &str = "for n in {1..20}; do echo new > d/$n; rm d/$((n+20)); echo x > f/new$n; done; rm -r d/e; \
@@ -26,7 +27,7 @@ fn commit_in_a_child() {
     println!("ready");
     loop {
         let done = match set.state() {
-            State::Committed => store.undo(&mut set).map(drop),
+            State::Committed => store.undo(&mut set, &Surroundings::default()).map(drop),
             State::Waiting | State::Conflict | State::Undone => store
                 .commit(&mut set, &Choice::default(), &Surroundings::default(), None)
                 .map(drop),
@@ -108,4 +109,68 @@ fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
         olds > 0 && news > 0 && between > 0,
         "old {olds}, new {news}, between {between}"
     );
+}
+
+/// Not a test by itself: commits once.
+#[test]
+fn commit_once_in_a_child() {
+    let (Ok(store), Ok(id)) = (std::env::var(STORE), std::env::var(ONCE)) else {
+        return;
+    };
+    let store = Store::open(store.as_ref(), Limits::default()).unwrap();
+    let mut set = store.get(&id).unwrap();
+    println!("ready");
+    store
+        .commit(&mut set, &Choice::default(), &Surroundings::default(), None)
+        .unwrap();
+}
+
+#[test]
+fn what_the_user_changed_in_a_commit_that_was_killed_stays() {
+    // Half done by a child that is killed, then changed, and taken up by whoever comes next.
+    for round in 0..400_u64 {
+        let place = Place::new("for n in {1000..1999}; do echo $n > $n; done");
+        let mut set = place
+            .store
+            .create(&place.workspace, shieling_changes::Mode::Review)
+            .unwrap();
+        set.begin("x").unwrap();
+        place.run_in(
+            &set,
+            "for n in {1000..1999}; do echo agent >> $n; done; mkdir new; touch new/x",
+        );
+        set.close().unwrap();
+        let id = set.id().to_owned();
+        drop(set);
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "kills::commit_once_in_a_child",
+                "--nocapture",
+                "--test-threads=1",
+            ])
+            .env(STORE, place.root.join("store"))
+            .env(ONCE, &id)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let file = |name: &str| std::fs::read_to_string(place.workspace.join(name)).unwrap();
+        while !file("1100").contains("agent") && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(100 + round));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if file("1999").contains("agent") {
+            continue;
+        }
+        sh(&place.workspace, "echo USER >> 1100; echo USER >> 1999");
+        let set = place.store.get(&id).unwrap();
+        assert_eq!(file("1100"), "1100\nagent\nUSER\n");
+        assert_eq!(file("1999"), "1999\nUSER\n");
+        assert_eq!(file("1050"), "1050\n");
+        assert_eq!(set.state(), State::Conflict);
+        return;
+    }
+    panic!("no child was killed in the middle");
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use shieling_changes::Surroundings;
+
 use crate::support::{Place, difference, sh, tree};
 
 /// Numbers that depend on the seed alone.
@@ -103,7 +105,7 @@ fn commit_leaves_what_direct_leaves_and_undo_what_was_there() {
             done.judged
         );
         if done.id.is_some() {
-            staged.store.undo(&mut set).unwrap();
+            staged.store.undo(&mut set, &Surroundings::default()).unwrap();
             assert!(staged.tree() == before, "round {round}: undone\n{setup}\n---\n{script}");
         }
         staged.store.discard(set).unwrap();
