@@ -15,6 +15,7 @@ impl Reader<'_> {
     pub(super) fn arithmetic(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
         self.node()?;
         let span = place.span(0, text.len());
+        let text = &*self.decoded(text, span);
         // Quotes do not protect here, as in a here-document's body.
         self.reads(text)?;
         let Ok(pieces) = heredoc_pieces(text) else {

@@ -1,5 +1,6 @@
 //! Words as they are written to words as they can become.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::Reader;
@@ -419,6 +420,16 @@ impl Reader<'_> {
             indirect,
             operation,
         } = expansion;
+        if let Operation::Default(word)
+        | Operation::Assign(word)
+        | Operation::Alternative(word)
+        | Operation::Error(word)
+        | Operation::WithoutSuffix(word)
+        | Operation::Changed(word) = operation
+            && quoted
+        {
+            self.decoded(word, span);
+        }
         let added = match operation {
             Operation::Names => vec![anything],
             // The keys of an array are numbers, unless it was declared to have names.
@@ -563,9 +574,21 @@ impl Reader<'_> {
         }
     }
 
+    /// A text with what stands in ANSI-C quotes (`$'\x24'`) decoded: in arithmetic, in subscripts and in parameter
+    /// expansions that are quoted, bash does that first, and expands what came of it.
+    pub(super) fn decoded<'t>(&mut self, text: &'t str, span: Span) -> Cow<'t, str> {
+        decoded(text).unwrap_or_else(|| {
+            let object = self.written(span);
+            let because = "what stands in `$'…'` here is expanded once more, which can run commands";
+            self.doubt(Doubt::Launch, object, because, span, None);
+            Cow::Borrowed(text)
+        })
+    }
+
     /// A subscript: arithmetic, unless the array is known to have names for keys.
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
         if self.defined.associative.contains(name) {
+            let index = &*self.decoded(index, span);
             return self.body(index, Place::Within(span), span).map(drop);
         }
         self.arithmetic(index, Place::Within(span))
@@ -795,6 +818,31 @@ fn unescape_backquoted(text: &str, quoted: bool) -> String {
 
 fn continue_with(characters: &mut impl Iterator<Item = char>, plain: &mut String) {
     plain.extend(characters.next());
+}
+
+/// A text with what stands in ANSI-C quotes (`$'\x24'`) decoded.
+/// Nothing if that is not plain text.
+fn decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains("$'") {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, quoted)) = rest.split_once("$'") {
+        let mut is_escaped = false;
+        let end = quoted.find(|character| {
+            let ends = character == '\'' && !is_escaped;
+            is_escaped = character == '\\' && !is_escaped;
+            ends
+        })?;
+        let (quoted, after) = quoted.split_at(end);
+        let plain = ansi_c(quoted).filter(|plain| !plain.contains(['$', '`', '\\']))?;
+        decoded.push_str(before);
+        decoded.push_str(&plain);
+        rest = after.strip_prefix('\'')?;
+    }
+    decoded.push_str(rest);
+    Some(Cow::Owned(decoded))
 }
 
 /// Decodes `$'…'`; `None` for an escape that makes a byte which is no character.
