@@ -55,7 +55,11 @@ fn run(options: &Exec) -> Result<u8, Failure> {
     let input = if options.no_stdin { Input::Nothing } else { Input::Ours };
     match library.run(command.clone(), input, shown)? {
         Ran::Stopped { signal } => Ok(128 + signal),
-        Ran::Ended { mut outcome, missing } => {
+        Ran::Ended {
+            mut outcome,
+            missing,
+            by,
+        } => {
             // The outcome keeps a part of what was copied whole.
             outcome.truncated &= plan.store_output;
             if options.json {
@@ -79,7 +83,11 @@ fn run(options: &Exec) -> Result<u8, Failure> {
             if let Some(id) = outcome.recording.as_ref().filter(|_| !options.json) {
                 crate::print::write_all(io::stderr().lock(), &format!("recorded: shieling log replay {id}\n"))?;
             }
-            Ok(words::exit_status(&outcome))
+            Ok(match by {
+                // Whoever told us to stop is told that this has ended it, as by any other program.
+                Some(signal) if outcome.status == Status::Signalled => 128 + signal,
+                _ => words::exit_status(&outcome),
+            })
         }
     }
 }

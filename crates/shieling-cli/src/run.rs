@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use shieling::approval::Approver;
 use shieling::audit;
@@ -20,6 +21,7 @@ use shieling::session::{Human, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling::{EnvironmentFacts, Shieling};
 use tokio::signal::unix::SignalKind;
+use tokio::sync::oneshot;
 
 use crate::approver::Terminal;
 use crate::config::{Loaded, Printable, Surroundings, files, reason};
@@ -301,7 +303,7 @@ impl Library {
         let mut running = std::pin::pin!(self.shieling.run_shell(command, theirs));
         let ran = loop {
             tokio::select! {
-                outcome = &mut running => break Ran::Ended { outcome: Box::new(outcome), missing: None },
+                outcome = &mut running => break Ran::Ended { outcome: Box::new(outcome), missing: None, by: None },
                 _ = resized.recv() => terminal.resize(),
                 // In a raw terminal no key makes these; somebody has sent them.
                 signal = signals.recv() => break Ran::Stopped { signal },
@@ -311,9 +313,13 @@ impl Library {
         self.shieling.environment().close().await;
         drop(terminal);
         let ran = match ran {
-            Ran::Ended { mut outcome, missing } => {
+            Ran::Ended {
+                mut outcome,
+                missing,
+                by,
+            } => {
                 outcome.add_held_back(self.shieling.environment().held_back());
-                Ran::Ended { outcome, missing }
+                Ran::Ended { outcome, missing, by }
             }
             stopped @ Ran::Stopped { .. } => {
                 self.tell_held_back()?;
@@ -323,8 +329,9 @@ impl Library {
         Ok(ran)
     }
 
-    /// Dropping the run ends all of the command's processes, so that is how we stop: signals reach us and
-    /// not the command, which has a session of its own. On a terminal of its own the keys reach it.
+    /// Signals reach us and not the command, which has a session of its own: so the first one has the command ended in
+    /// good order, and dropping the run, which kills its processes, is what the second one does. On a terminal of its own
+    /// the keys reach it.
     async fn run_until_told(&self, command: Command, input: Input, shown: Shown) -> Result<Ran, Failure> {
         let mut signals = Signals::new()?;
         let mut resized = taken(SignalKind::window_change())?;
@@ -345,8 +352,10 @@ impl Library {
         }
         let terminal = OnceLock::new();
         let feed = OnceLock::new();
+        let approved = OnceLock::new();
         // Only once it was approved: the person answers on a terminal that is as it was.
         let streams = || {
+            approved.get_or_init(|| ());
             if let Some(pair) = pair {
                 let mut inner = Inner::open(pair)?;
                 let theirs = inner.take().map_or(Streams::Output, Streams::Terminal);
@@ -364,9 +373,18 @@ impl Library {
                 },
             })
         };
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            match stopped.await {
+                Ok(grace) => grace,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let mut stop = Some(stop);
+        let mut by = None;
         let ran = {
             let tee = tee.as_mut().map(|tee| tee as &mut dyn Tee);
-            let mut running = std::pin::pin!(self.shieling.run_with(command, streams, tee));
+            let mut running = std::pin::pin!(self.shieling.run_until(command, streams, tee, stopped));
             loop {
                 tokio::select! {
                     outcome = &mut running => break Ok(outcome),
@@ -374,7 +392,13 @@ impl Library {
                     _ = resized.recv() => if let Some(terminal) = terminal.get() {
                         terminal.resize();
                     },
-                    signal = signals.recv() => break Err(Ok(Ran::Stopped { signal })),
+                    signal = signals.recv() => {
+                        let stop = stop.take().filter(|_| approved.get().is_some());
+                        if stop.is_none_or(|stop| stop.send(GRACE).is_err()) {
+                            break Err(Ok(Ran::Stopped { signal }));
+                        }
+                        by = Some(signal);
+                    }
                 }
             }
         };
@@ -404,6 +428,7 @@ impl Library {
         Ok(Ran::Ended {
             outcome: Box::new(outcome),
             missing,
+            by,
         })
     }
 }
@@ -477,6 +502,8 @@ pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 const SIGPIPE: u8 = 13;
+/// How long a command has between SIGTERM and SIGKILL once we are told to stop.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// As [`all_written`]; pending for ever if nothing is written.
 async fn written_if_any(written: &mut Option<Written>) -> io::Result<()> {
@@ -666,6 +693,8 @@ pub(crate) enum Ran {
         outcome: Box<Outcome>,
         /// Why nothing could be started, if the environment could not.
         missing: Option<Failure>,
+        /// The signal by which we were told to stop, if we were.
+        by: Option<u8>,
     },
     /// We were told to stop, and ended the command.
     Stopped {

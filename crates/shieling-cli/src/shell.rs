@@ -22,7 +22,7 @@ pub(crate) fn shell(options: &Shell) -> Result<u8, Failure> {
     let command = library.command(&plan, &text(&plan)?)?;
     match library.run_shell(command.clone())? {
         Ran::Stopped { signal } => Ok(128 + signal),
-        Ran::Ended { outcome, missing } => {
+        Ran::Ended { outcome, missing, .. } => {
             match missing {
                 Some(missing) => crate::print::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
                 None => crate::print::write_all(

@@ -109,6 +109,8 @@ Exit status:
   126                 when it was denied, or needed an approval that nobody gave
   125                 when shieling itself failed: nothing was started, or the command
                       succeeded and its changes could not be committed (`--changes commit`)
+SIGTERM, SIGINT, SIGHUP and SIGQUIT to shieling: all of the command's processes get SIGTERM, and
+after 5 s SIGKILL; at once with the second signal.
 
 Examples:
   shieling exec 'cargo test 2>&1 | tail -5'

@@ -462,6 +462,61 @@ fn ending_shieling_ends_the_command() {
 }
 
 #[test]
+fn a_command_that_is_told_to_stop_ends_in_good_order() {
+    let started = |env: &str, text: &str| {
+        let options = [
+            "exec",
+            "--env",
+            env,
+            "--approval",
+            "never",
+            "--acknowledge-unsafe",
+            "--",
+            text,
+        ];
+        let shieling = Shieling::in_workspace().args(options);
+        let mut child = shieling
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+        assert_eq!(line, "up\n");
+        (shieling, child, stdout)
+    };
+    let told = |child: &std::process::Child, signal| {
+        rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+    };
+    let waits = "trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.02; done";
+    for env in ["sandbox", "local"] {
+        for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+            let (_shieling, mut child, mut stdout) = started(env, waits);
+            told(&child, signal);
+            let mut rest = String::new();
+            std::io::Read::read_to_string(&mut stdout, &mut rest).unwrap();
+            let status = child.wait().unwrap();
+            assert_eq!((rest.as_str(), status.code()), ("tidied\n", Some(7)), "{env}");
+        }
+        // One that does not listen is ended by the second signal, before its time is over.
+        let (_shieling, mut child, stdout) = started(env, "trap '' TERM; echo up; exec sleep 88.5");
+        drop(stdout);
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            told(&child, rustix::process::Signal::TERM);
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert_eq!(status.code(), Some(143), "{env}: {:?}", begun.elapsed());
+    }
+}
+
+#[test]
 fn describe_and_doctor_tell_what_is_here() {
     let described = Shieling::in_workspace()
         .args(["describe", "--env", "local", "--readonly"])

@@ -44,6 +44,7 @@ pub(crate) use lifecycle::{Action, Lifecycle};
 pub use memory::programs_in;
 pub use plan::{Plan, SCRIPT_DESCRIPTOR, Streams};
 pub use run::run_to_end;
+pub(crate) use run::run_until;
 pub(crate) use settler::Settler;
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};

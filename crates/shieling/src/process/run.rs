@@ -1,6 +1,12 @@
 //! Runs a process to its end, within bounds, and tells how it ended.
 
-use super::drive::Drive;
+use std::future::pending;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::drive::{CallerControl, Drive, Stop, Wishes};
 use super::finished::{Finished, Limits};
 use super::handle::Process;
 use crate::output::{Capture, SpillTo, Tee};
@@ -21,11 +27,39 @@ pub async fn run_to_end(
     spill: Option<&SpillTo>,
     tee: Option<&mut dyn Tee>,
 ) -> Finished {
+    run_until(process, limits, spill, tee, pending()).await
+}
+
+/// As [`run_to_end`]. Once `stop` has come, all processes get SIGTERM, and after the time that it gives SIGKILL.
+pub(crate) async fn run_until(
+    process: Process,
+    limits: &Limits,
+    spill: Option<&SpillTo>,
+    tee: Option<&mut dyn Tee>,
+    stop: impl Future<Output = Duration>,
+) -> Finished {
     let mut parts = process.into_parts();
     let pipes = [parts.stdout, parts.stderr];
     let capture = Capture::new(limits.keep, spill);
-    let mut drive = Drive::new(&mut parts.job, &pipes, parts.started, limits, capture, tee);
-    drive.drive().await;
+    let (wish, wishes) = watch::channel(Wishes {
+        drained: true,
+        stop: None,
+    });
+    let (main, _) = watch::channel(None);
+    let drive = Drive::new(&mut parts.job, &pipes, parts.started, limits, capture, tee);
+    let mut drive = drive.caller(CallerControl { wishes, main });
+    {
+        let mut driven = pin!(drive.drive());
+        tokio::select! {
+            biased;
+            () = &mut driven => {}
+            grace = stop => {
+                let stop = Some(Stop { cause: None, grace });
+                wish.send_modify(|wishes| wishes.stop = stop);
+                driven.await;
+            }
+        }
+    }
     drive.rest().await;
     drive.finish()
 }

@@ -23,7 +23,7 @@ use crate::environment::{Environment, LimitCounts};
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{self, Decision, Facts, Policy};
-use crate::process::{Limits, Process, SpawnError, run_to_end};
+use crate::process::{Limits, Process, SpawnError, run_until};
 use crate::rate::RateLimiter;
 use crate::request::Command;
 use crate::session::{Recorder, SessionName};
@@ -74,7 +74,7 @@ impl Running {
         self.entry.close(outcome);
     }
 
-    /// Runs the process to its end, which is recorded.
+    /// Runs the process to its end, which is recorded. Once `stop` has come, it is ended.
     pub(super) async fn drain(
         self,
         process: Process,
@@ -82,12 +82,13 @@ impl Running {
         spill: Option<&SpillTo>,
         tee: Option<&mut dyn Tee>,
         blank: Outcome,
+        stop: impl Future<Output = Duration>,
     ) -> Outcome {
         let finished = match self.recorder.clone() {
-            None => run_to_end(process, limits, spill, tee).await,
+            None => run_until(process, limits, spill, tee, stop).await,
             Some(recorder) => {
                 let mut tee = recorded::Recorded { recorder, tee };
-                run_to_end(process, limits, spill, Some(&mut tee)).await
+                run_until(process, limits, spill, Some(&mut tee), stop).await
             }
         };
         let confinement = self.environment.confinement();

@@ -1,5 +1,7 @@
 //! Runs a command to its end: its journey, and then all of its output.
 
+use std::time::Duration;
+
 use super::Shieling;
 use super::journey::{Journey, Judge};
 use crate::outcome::Outcome;
@@ -42,6 +44,27 @@ impl Shieling {
         streams: impl FnOnce() -> std::io::Result<Streams> + Send,
         tee: Option<&mut dyn Tee>,
     ) -> Outcome {
+        self.run_until(command, streams, tee, std::future::pending()).await
+    }
+
+    /// Runs a command as [`run_with`](Self::run_with) does, and ends it before if `stop` comes.
+    ///
+    /// `stop` gives the time between SIGTERM, which all of the command's processes get, and SIGKILL. It is first polled once
+    /// the command has started. The outcome tells how the command really ended, so a command that takes SIGTERM for
+    /// itself has an exit code.
+    ///
+    /// # Cancel safety
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub async fn run_until(
+        &self,
+        command: Command,
+        streams: impl FnOnce() -> std::io::Result<Streams> + Send,
+        tee: Option<&mut dyn Tee>,
+        stop: impl Future<Output = Duration> + Send,
+    ) -> Outcome {
         let command = self.prepared(command);
         let journey = Journey {
             command: &command,
@@ -62,7 +85,7 @@ impl Shieling {
         };
         drop(process.take_input());
         let mut outcome = running
-            .drain(process, &self.limits(&command), self.spill.as_ref(), tee, blank)
+            .drain(process, &self.limits(&command), self.spill.as_ref(), tee, blank, stop)
             .await;
         self.review(&mut outcome).await;
         outcome

@@ -28,7 +28,11 @@ impl Shieling {
         };
         let start = |approved| Ok(self.environment.spawn(approved, Streams::Terminal(terminal)));
         match self.journey(journey, start).await {
-            Ok((process, blank, running)) => running.drain(process, &Limits::of(&shell), None, None, blank).await,
+            Ok((process, blank, running)) => {
+                running
+                    .drain(process, &Limits::of(&shell), None, None, blank, std::future::pending())
+                    .await
+            }
             Err(outcome) => *outcome,
         }
     }
