@@ -285,6 +285,8 @@ impl Word {
             _ => return None,
         };
         match last.rsplit_once('/') {
+            // The program of a process: of the shell, for all that is known.
+            Some((_, "exe")) if self.prefix().starts_with("/proc/") => Some("bash".to_owned()),
             Some((_, name)) => Some(name.to_owned()),
             None => (self.atoms.len() == 1).then(|| last.clone()),
         }

@@ -10,7 +10,7 @@ use super::{awk, sed};
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
-use crate::word::{Fields, Hidden, Word};
+use crate::word::{Atom, Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
@@ -372,6 +372,27 @@ fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Re
     }
 }
 
+/// The path of an address, with a wildcard from where the program reads escapes, braces and ranges in it.
+fn spelled_by_the_program(path: Word) -> Word {
+    let mut atoms = Vec::new();
+    for atom in &*path.atoms {
+        match atom {
+            Atom::Text(text) => match text.find(['%', '{', '[']) {
+                Some(at) => {
+                    atoms.extend([Atom::Text(text[..at].to_owned()), Atom::Star]);
+                    break;
+                }
+                None => atoms.push(atom.clone()),
+            },
+            _ => atoms.push(atom.clone()),
+        }
+    }
+    Word {
+        atoms: atoms.into(),
+        ..path
+    }
+}
+
 /// The program of a command, without the name of its subcommand.
 fn program_of(run: &Run) -> &str {
     run.name.split(' ').next().unwrap_or_default()
@@ -670,7 +691,8 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
                 reader.effect(Action::Renames(word.clone()), object.clone(), span, by, Via::Operand);
             }
             if word.prefix().starts_with("file://") {
-                reader.effect(Action::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
+                let read = spelled_by_the_program(word.after("file://".len()));
+                reader.effect(Action::Reads(read), object.clone(), span, by, Via::Operand);
             }
             Action::Network(object.clone())
         }
