@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::policy::Reason;
 use shieling::request::RequestKind;
@@ -16,6 +17,7 @@ use shieling::units::ByteCount;
 
 use crate::config::{Printable, files};
 use crate::escape::Escaped;
+use crate::pty::Asking;
 use crate::words;
 
 /// The longest command that a person is asked about, as it is shown.
@@ -24,6 +26,12 @@ const LONGEST: ByteCount = ByteCount::kib(8);
 /// The longest change of files, as it is shown: what the library makes of one, and room for what is
 /// escaped in it.
 const LONGEST_CHANGE: ByteCount = ByteCount::kib(96);
+
+/// How often it is looked whether anybody still waits for an answer.
+const LOOKS: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 
 /// The terminal that this process was started from.
 #[derive(Debug)]
@@ -48,8 +56,9 @@ impl Approver for Terminal {
         let question = question.clone();
         let (answered, answer) = tokio::sync::oneshot::channel();
         let asking = std::thread::Builder::new().name("question".to_owned()).spawn(move || {
+            let answer = ask(&question, &|| answered.is_closed()).unwrap_or(Answer::Nobody);
             // Nobody waits any more if the question was dropped.
-            let _ = answered.send(ask(&question).unwrap_or(Answer::Nobody));
+            let _ = answered.send(answer);
         });
         Box::pin(async move {
             match asking {
@@ -60,22 +69,34 @@ impl Approver for Terminal {
     }
 }
 
-/// Asks, and waits for the answer. Blocks.
+/// Asks, and waits for the answer, or until nobody waits for it any more. Blocks.
 ///
 /// # Errors
 /// Those of the terminal; nobody has said yes then.
-fn ask(question: &Question) -> io::Result<Answer> {
+fn ask(question: &Question, is_dropped: &dyn Fn() -> bool) -> io::Result<Answer> {
     let shown = match shown(question) {
         Ok(shown) => shown,
         Err(most) => return Ok(Answer::TooLong { most }),
     };
     let mut terminal = files::terminal()?;
+    // A command may have the keys at present.
+    let _asking = Asking::begin();
     terminal.write_all(shown.as_bytes())?;
     // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
     rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
     let host = question.kind == RequestKind::Network;
     write!(terminal, "{}", choices(host))?;
     terminal.flush()?;
+    loop {
+        let mut fds = [PollFd::new(&terminal, PollFlags::IN)];
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&LOOKS)))?;
+        if !fds[0].revents().is_empty() {
+            break;
+        }
+        if is_dropped() {
+            return Ok(Answer::Nobody);
+        }
+    }
     let mut line = String::new();
     BufReader::new(terminal.take(64)).read_line(&mut line)?;
     Ok(decided(&line, host))

@@ -406,6 +406,12 @@ impl Library {
             Ok(outcome) if outcome.status == Status::Failed => self.missing().await,
             Ok(_) | Err(_) => None,
         };
+        let ran = ran.map(|mut outcome| {
+            if let Some(terminal) = terminal.get().filter(|_| outcome.exit_code != Some(0)) {
+                self.explain_by(&mut outcome, terminal.shown());
+            }
+            outcome
+        });
         // The sandbox is gone after it, and with it what may still hold the terminal.
         self.shieling.environment().close().await;
         drop((terminal, feed));
@@ -430,6 +436,16 @@ impl Library {
             missing,
             by,
         })
+    }
+
+    /// Adds the hints for what a command has said on its terminal, which is no stream of its outcome.
+    fn explain_by(&self, outcome: &mut Outcome, said: String) {
+        let stderr = std::mem::replace(&mut outcome.stderr, said);
+        let hints = self.shieling.environment().hints(outcome);
+        outcome.stderr = stderr;
+        let new = hints.into_iter().filter(|hint| !outcome.hints.contains(hint));
+        let new: Vec<_> = new.collect();
+        outcome.hints.extend(new);
     }
 }
 

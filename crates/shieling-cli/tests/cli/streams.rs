@@ -228,6 +228,33 @@ fn a_question_is_answered_before_the_command_takes_the_terminal() {
 }
 
 #[test]
+fn a_question_after_the_command_has_the_terminal_that_the_person_had() {
+    for (key, kept) in [("y\r", true), ("n\r", false)] {
+        let shieling = exec(&["--changes", "review"], "echo 1 > made").variable("TERM", "dumb");
+        let told = shieling.typed(&json!([["y = yes", key]]));
+        assert_eq!(told["restored"], json!(true), "{told}");
+        assert_eq!(shieling.workspace().join("made").exists(), kept, "{told}");
+    }
+}
+
+#[test]
+fn keys_answer_the_question_about_a_host_and_do_not_reach_the_command() {
+    let options = ["--allow-host", "pypi.org"];
+    let command =
+        "read -t 0.1 line; curl -sS -m 20 https://example.org; echo \"rest $?\"; read line; echo \"got $line\"";
+    let steps = json!([["n = no", "n\r"], ["rest", "hello\r"]]);
+    let told = typed(&options, command, &steps);
+    assert!(told["output"].as_str().expect("a text").contains("got hello"), "{told}");
+}
+
+#[test]
+fn on_a_terminal_a_failure_is_explained_as_in_a_pipe() {
+    let told = typed(&[], "touch /usr/bin/new", &json!([]));
+    assert_eq!(told["status"], 1, "{told}");
+    assert!(told["output"].as_str().expect("a text").contains("because"), "{told}");
+}
+
+#[test]
 fn a_recorded_or_limited_command_has_no_terminal() {
     let told = typed(&["--max-output", "1KiB"], "test -t 1 || echo pipe", &json!([]));
     assert!(told["output"].as_str().expect("a text").contains("pipe"), "{told}");
