@@ -1,5 +1,6 @@
 //! What was copied out of a layer.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::node::Node;
@@ -18,6 +19,11 @@ pub(crate) struct Copied {
 impl Copied {
     pub(crate) fn is_empty(&self) -> bool {
         self.same.is_empty() && self.merged.is_empty()
+    }
+
+    /// What was copied, as it is in the layer.
+    pub(crate) fn layers(&self) -> BTreeMap<PathBuf, Option<Node>> {
+        self.same.iter().chain(&self.merged).cloned().collect()
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {

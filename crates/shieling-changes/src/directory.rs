@@ -231,6 +231,13 @@ impl Directory {
         }
     }
 
+    pub(crate) fn remove_if_empty(&self, name: &OsStr) -> Result<(), Errno> {
+        match rustix::fs::unlinkat(self, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Moves a name to another directory, where nothing has the name.
     pub(crate) fn rename(&self, name: &OsStr, to: &Self, new: &OsStr) -> Result<(), Errno> {
         self.rename_with(name, to, new, RenameFlags::NOREPLACE)

@@ -93,6 +93,14 @@ impl Shadows {
         Ok(())
     }
 
+    /// What was committed, as it was in the layer then.
+    pub(crate) fn layers(&self) -> BTreeMap<PathBuf, Option<Node>> {
+        let layers = self.paths.iter();
+        layers
+            .map(|(path, shadow)| (path.clone(), shadow.layer.clone()))
+            .collect()
+    }
+
     /// Brings what others changed in the workspace into the layer, through the overlay's root. Gives how many paths.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One change set: what is in it, and what becomes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Kind, Node, Time};
 use crate::plan::{PLAN, Step, Writer};
+use crate::refresh::Shadows;
 use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
@@ -604,6 +605,54 @@ impl ChangeSet {
             Ok(Descent::Enter)
         })?;
         recorder.finish()
+    }
+
+    /// Removes from the layer what was committed of it and is as it was then, so that it is not committed again over what
+    /// the user makes of it. Nobody may work in the set.
+    pub(crate) fn remove_committed(&self, committed: &BTreeMap<PathBuf, Option<Node>>) -> Result<(), ChangesError> {
+        let upper = self.layer()?;
+        let is_directory = |path: &Path| {
+            let committed = committed.get(path).and_then(Option::as_ref);
+            committed.is_some_and(Node::is_directory)
+        };
+        // What is in a directory comes before it.
+        for (path, layer) in committed.iter().rev() {
+            let Some((parent, name)) = upper.parent_of(path).doing("open", path)? else {
+                continue;
+            };
+            // There, what is not in the layer is deleted.
+            let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            let mut hidden = false;
+            for above in above.filter(|above| !is_directory(above)) {
+                hidden |= upper
+                    .beneath(above)
+                    .doing("open", above)?
+                    .is_some_and(|above| above.is_opaque());
+            }
+            let Some(now) = parent.look(name).doing("look at", path)?.filter(|_| !hidden) else {
+                continue;
+            };
+            match layer {
+                Some(layer) if layer.is_directory() && now.is_directory() => {
+                    parent.unmark(name).doing("take the marks off", path)?;
+                    parent.remove_if_empty(name).doing("remove", path)?;
+                }
+                Some(layer) if layer.is_unchanged(&now) && layer.changed == now.changed => {
+                    parent.unlink_if_there(name).doing("remove", path)?;
+                }
+                None if parent.is_whiteout(name, &now) => parent.unlink_if_there(name).doing("remove", path)?,
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::remove_committed`], of what these remember.
+    ///
+    /// # Errors
+    /// If files cannot be looked at or removed.
+    pub fn remove_shadowed(&self, shadows: &Shadows) -> Result<(), ChangesError> {
+        self.remove_committed(&shadows.layers())
     }
 
     /// Says that a part of it was committed, by which directories of the workspace changed.

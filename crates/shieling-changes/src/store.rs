@@ -377,6 +377,10 @@ impl Store {
             }
             bases.replace(&set.directory, &set.tree()?, copied.paths())?;
             set.note_part()?;
+            // Of a part that was chosen, the rest of the set may stand in the same directories.
+            if !set.is_live && choice.only.is_empty() {
+                set.remove_committed(&copied.layers())?;
+            }
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
             }

@@ -247,3 +247,28 @@ fn a_second_name_of_a_file_of_git_is_held_back() {
     use std::os::unix::fs::MetadataExt as _;
     assert_eq!(fs::metadata(place.workspace.join(".git/config")).unwrap().nlink(), 1);
 }
+
+#[test]
+fn what_was_committed_is_not_committed_again_with_what_was_held_back() {
+    let place = Place::new("git init -q; echo 1 > b; mkdir old; touch old/x");
+    let script = "echo v1 > a; echo 2 > b; mkdir -p d/e; echo 1 > d/e/f; rm -r old; printf '#!/bin/sh\\n' > .git/hooks/post-commit; \
+        chmod +x .git/hooks/post-commit; printf 'repos: []\\n' > d/.pre-commit-config.yaml";
+    let mut set = place.stage(script);
+    let done = place.commit(&mut set);
+    assert!(
+        done.id.is_some() && done.judged.held_back == 2,
+        "{:?}",
+        done.judged.held
+    );
+    sh(&place.workspace, "rm a; echo user > b; rm -r d; mkdir old");
+    let accepted = Choice {
+        accept_held_back: true,
+        ..Choice::default()
+    };
+    let done = place.commit_with(&mut set, &accepted);
+    assert_eq!(done.judged.conflicting, 0, "{:?}", done.judged.conflicts);
+    let there = |name: &str| place.workspace.join(name).exists();
+    assert!(there(".git/hooks/post-commit") && there("d/.pre-commit-config.yaml"));
+    assert!(!there("a") && !there("d/e") && there("old"));
+    assert_eq!(fs::read(place.workspace.join("b")).unwrap(), b"user\n");
+}

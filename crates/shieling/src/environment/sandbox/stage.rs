@@ -498,6 +498,8 @@ impl Stage {
         if set.close().is_err() {
             return;
         }
+        // What cannot be removed is in the set once more, as it was before.
+        let _ = set.remove_shadowed(&inner.shadows);
         let is_empty = || {
             set.judge(self.surroundings(), self.staging.limits)
                 .is_ok_and(|judged| judged.is_empty())
