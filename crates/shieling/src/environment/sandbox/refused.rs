@@ -12,6 +12,16 @@ const NO_OTHER_USER: [&str; 3] = [
     "su: Critical error - immediate abort",
 ];
 
+/// What programs say that set a mode: `chmod`, `install`, `mkdir -m`, `cp -p`, `rsync`, `tar`.
+const MODES: [&str; 6] = [
+    "changing permissions of",
+    "cannot change permissions of",
+    "cannot set permissions",
+    "preserving permissions for",
+    "failed to set permissions on",
+    "Cannot change mode to",
+];
+
 /// What an error output says of more rights, which no command gets: as another user, or by a set-group-ID bit,
 /// which no command can set, neither on a directory.
 pub(super) fn explain(stderr: &str) -> Option<Hint> {
@@ -29,9 +39,14 @@ pub(super) fn explain(stderr: &str) -> Option<Hint> {
     let line = stderr.lines().find(|line| {
         // `git init --shared`, and `chmod`, which is also refused where a file is another user's.
         line.ends_with(" writable by group")
-            || line.contains("changing permissions of") && line.ends_with("Operation not permitted")
+            || MODES.iter().any(|said| line.contains(said)) && line.contains("Operation not permitted")
     })?;
-    let path = quoted(line).unwrap_or_else(|| line.split_whitespace().find(|word| word.contains('/')).unwrap_or(""));
+    let path = quoted(line).unwrap_or_else(|| {
+        line.split_whitespace()
+            .find(|word| word.contains('/'))
+            .unwrap_or("")
+            .trim_end_matches(':')
+    });
     Some(Hint {
         kind: HintKind::Permissions,
         path: Some(PathBuf::from(path)),
@@ -44,7 +59,7 @@ pub(super) fn explain(stderr: &str) -> Option<Hint> {
 
 /// What stands between the first two quotation marks of a line.
 fn quoted(line: &str) -> Option<&str> {
-    let mut parts = line.split(['\'', '‘', '’']);
+    let mut parts = line.split(['\'', '‘', '’', '"']);
     parts.nth(1)
 }
 
@@ -61,6 +76,20 @@ mod tests {
             ),
             ("x\nchmod: changing permissions of 'd': Operation not permitted\ny", "d"),
             ("chmod: changing permissions of ‘d e’: Operation not permitted", "d e"),
+            (
+                "install: cannot change permissions of 'x': Operation not permitted",
+                "x",
+            ),
+            ("mkdir: cannot set permissions 'd': Operation not permitted", "d"),
+            ("cp: preserving permissions for 'b': Operation not permitted", "b"),
+            (
+                "rsync: [receiver] failed to set permissions on \"/w/d/.x.q\": Operation not permitted (1)",
+                "/w/d/.x.q",
+            ),
+            (
+                "tar: d/x: Cannot change mode to rwsr-xr-x: Operation not permitted",
+                "d/x",
+            ),
         ] {
             let hint = explain(said).expect(said);
             assert_eq!(hint.path, Some(PathBuf::from(path)), "{said}");

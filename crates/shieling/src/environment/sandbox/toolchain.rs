@@ -156,6 +156,9 @@ const CROWDED: &[&str] = &["/home", "/mnt", "/media", "/run/user", "/var"];
 /// Never shown as a whole.
 const WIDE: &[&str] = &["/opt", "/root", "/srv", "/tmp", "/var/tmp"];
 
+/// Where projects usually have their virtual environment of Python.
+const ENVIRONMENTS: [&str; 3] = [".venv", "venv", "env"];
+
 /// How many tools of one installer are looked at.
 const TOOLS: usize = 128;
 
@@ -193,7 +196,10 @@ pub(super) fn is_system(path: &Path) -> bool {
 pub(super) fn entries(restrictions: &Restrictions) -> Vec<Vec<Entry>> {
     let mut shown_already: Vec<PathBuf> = Vec::new();
     let mut groups = Vec::new();
-    for directory in path(restrictions) {
+    // A project's virtual environment is used by its path, too.
+    let environments = ENVIRONMENTS.map(|name| restrictions.workspace.join(name).join("bin"));
+    let environments = environments.into_iter().filter(|directory| directory.is_dir());
+    for directory in path(restrictions).into_iter().chain(environments) {
         if is_system(&directory) {
             continue;
         }

@@ -134,6 +134,35 @@ fn links_on_the_path_are_followed_to_the_toolchain_that_they_lead_to() {
 }
 
 #[test]
+fn a_virtual_environment_of_the_workspace_brings_a_known_toolchain_and_nothing_else() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().expect("a directory");
+    let home = place.path().canonicalize().expect("it is there");
+    let workspace = home.join("project");
+    fs::create_dir_all(workspace.join(".venv/bin")).expect("made");
+    for (place, is_shown) in [
+        (".local/share/uv/python/3.12/bin/python3.12", true),
+        ("secret/bin/python", false),
+    ] {
+        let python = home.join(place);
+        fs::create_dir_all(python.parent().expect("above")).expect("made");
+        fs::write(&python, "").expect("written");
+        let link = workspace.join(".venv/bin/python");
+        let _ = fs::remove_file(&link);
+        symlink(&python, &link).expect("made");
+        let shown = targets("/usr/bin", |restrictions| {
+            restrictions.home = Some(home.clone());
+            restrictions.workspace = workspace.clone();
+        });
+        assert_eq!(
+            shown.iter().any(|path| python.starts_with(path)),
+            is_shown,
+            "{place}: {shown:?}"
+        );
+    }
+}
+
+#[test]
 fn a_tool_in_a_virtual_environment_comes_with_the_toolchain_that_runs_it() {
     use std::os::unix::fs::symlink;
     let place = tempfile::tempdir().expect("a directory");
