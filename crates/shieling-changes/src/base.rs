@@ -85,8 +85,8 @@ impl Bases {
         }
         match self.last(&change.path).and_then(|base| base.node.as_ref()) {
             Some(base) => base.mode == new.mode,
-            // The layer's was made with the mode of that moment.
-            None => old.changed >= new.born.unwrap_or(self.since).max(self.parted),
+            // The layer's was made with the mode of that moment. Entries that come and go set both times alike.
+            None => old.changed >= new.born.unwrap_or(self.since).max(self.parted) && old.changed > old.modified,
         }
     }
 

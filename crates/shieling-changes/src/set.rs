@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use shieling_gate::{Change as JudgedChange, Decision, Gate, Lead};
+use shieling_gate::{Change as JudgedChange, Decision, Entry, Gate, Lead};
 
 use crate::apply::{self, Direction, Ended, Places, REMOVED};
 use crate::base::{self, Bases, Merged, Recorder};
@@ -147,6 +147,8 @@ pub struct Judged {
     pub conflicting: u64,
     /// How many texts that changed on both sides were merged.
     pub merged: u64,
+    /// Which those are.
+    pub(crate) merged_paths: Vec<PathBuf>,
 }
 
 impl Judged {
@@ -392,8 +394,8 @@ impl ChangeSet {
     pub fn judge(&self, surroundings: &Surroundings, limits: Limits) -> Result<Judged, ChangesError> {
         let bases = Bases::load(&self.directory, &self.header)?;
         let mut held = HeldPaths::new();
-        let (judged, _) = self.examine(Some(surroundings), Some(&bases), limits, &mut held)?;
-        Ok(judged)
+        let examined = self.examine(Some(surroundings), Some(&bases), limits, &mut held)?;
+        Ok(examined.judged)
     }
 
     pub(crate) fn layer(&self) -> Result<Directory, ChangesError> {
@@ -411,20 +413,20 @@ impl ChangeSet {
         scan::scan(&self.layer()?, &self.tree()?, visit)
     }
 
-    /// Judges the changes, compares them with the bases, and writes merged texts to the set. Gives what it found and
-    /// the merged ones, with their numbers.
+    /// Judges the changes, compares them with the bases, and writes merged texts to the set.
     pub(crate) fn examine(
         &self,
         surroundings: Option<&Surroundings>,
         bases: Option<&Bases>,
         limits: Limits,
         held: &mut HeldPaths,
-    ) -> Result<(Judged, Vec<(PathBuf, u64)>), ChangesError> {
+    ) -> Result<Examined, ChangesError> {
         let (upper, workspace) = (self.layer()?, self.tree()?);
         let before = Layered::new(None, &workspace);
         let after = Layered::new(Some(&upper), &workspace);
         let gate = surroundings.map(|around| Gate::new(around.of_gate(&self.header.workspace, &before, &after)));
         let mut merges = Merges::new(&self.directory);
+        let mut modes = Vec::new();
         let mut judged = Judged::default();
         // What was a directory and is none any more: what is held back in it goes with it.
         let mut replaced = Vec::new();
@@ -432,10 +434,8 @@ impl ChangeSet {
         scan::scan(&upper, &workspace, &mut |found| {
             let change = found.change;
             if bases.is_some_and(|bases| bases.keeps_mode(change)) {
-                if let (false, Some(upper), Some(old)) = (self.is_live, found.upper, &change.old) {
-                    upper
-                        .set_mode(found.name, old.mode)
-                        .doing("set the mode of", &change.path)?;
+                if let Some(old) = &change.old {
+                    modes.push((change.path.clone(), old.mode));
                 }
                 return Ok(Descent::Enter);
             }
@@ -486,7 +486,22 @@ impl ChangeSet {
                 }
             }
         }
-        Ok((judged, merges.made))
+        Ok(Examined {
+            judged,
+            merges: merges.made,
+            modes,
+        })
+    }
+
+    /// Gives directories of the layer the modes that they have in the workspace.
+    pub(crate) fn set_modes(&self, modes: &[(PathBuf, u32)]) -> Result<(), ChangesError> {
+        let upper = self.layer()?;
+        for (path, mode) in modes {
+            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
+                parent.set_mode(name, *mode).doing("set the mode of", path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Commits the set where it lies: its files are moved. Nobody may work in it.
@@ -535,6 +550,12 @@ impl ChangeSet {
         let Some(direction) = apply::unfinished(&self.directory)? else {
             return Ok(false);
         };
+        if direction == Direction::Back && self.header.state == State::Committed {
+            return match self.put_back(&Surroundings::default()) {
+                Ok(()) | Err(ChangesError::Completes { .. }) => Ok(true),
+                Err(error) => Err(error),
+            };
+        }
         let (upper, workspace) = (self.layer()?, self.tree()?);
         let places = Places {
             set: &self.directory,
@@ -564,6 +585,17 @@ impl ChangeSet {
         if !paths.is_empty() {
             return Err(ChangesError::ChangedSince { paths });
         }
+        self.put_back(surroundings)
+    }
+
+    /// Puts back what was there before the set, unless that would make something run that was written since.
+    fn put_back(&mut self, surroundings: &Surroundings) -> Result<(), ChangesError> {
+        let (upper, workspace) = (self.layer()?, self.tree()?);
+        let places = Places {
+            set: &self.directory,
+            upper: &upper,
+            workspace: &workspace,
+        };
         let (directory, header) = (&self.directory, &mut self.header);
         let root = header.workspace.clone();
         let undone = apply::run(&places, Direction::Back, |ended| {
@@ -608,40 +640,58 @@ impl ChangeSet {
     }
 
     /// Removes from the layer what was committed of it and is as it was then, so that it is not committed again over what
-    /// the user makes of it. Nobody may work in the set.
-    pub(crate) fn remove_committed(&self, committed: &BTreeMap<PathBuf, Option<Node>>) -> Result<(), ChangesError> {
+    /// the user makes of it. Nobody may work in the set. `is_all`: whatever is not in a layer's directory that hides the
+    /// workspace's was committed as deleted.
+    pub(crate) fn remove_committed(
+        &self,
+        committed: &BTreeMap<PathBuf, Option<Node>>,
+        is_all: bool,
+    ) -> Result<(), ChangesError> {
         let upper = self.layer()?;
         let is_directory = |path: &Path| {
             let committed = committed.get(path).and_then(Option::as_ref);
             committed.is_some_and(Node::is_directory)
         };
+        let mut removed = Vec::new();
         // What is in a directory comes before it.
         for (path, layer) in committed.iter().rev() {
             let Some((parent, name)) = upper.parent_of(path).doing("open", path)? else {
                 continue;
             };
-            // There, what is not in the layer is deleted.
-            let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-            let mut hidden = false;
-            for above in above.filter(|above| !is_directory(above)) {
-                hidden |= upper
-                    .beneath(above)
-                    .doing("open", above)?
-                    .is_some_and(|above| above.is_opaque());
+            let mut is_hidden = false;
+            for above in path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
+                let hides = |above: &Directory| above.is_opaque();
+                if is_directory(above) || !upper.beneath(above).doing("open", above)?.as_ref().is_some_and(hides) {
+                    continue;
+                }
+                match upper.parent_of(above).doing("open", above)? {
+                    Some((parent, name)) if is_all => parent.unmark(name).doing("take the marks off", above)?,
+                    // There, what is not in the layer is deleted.
+                    _ => is_hidden = true,
+                }
             }
-            let Some(now) = parent.look(name).doing("look at", path)?.filter(|_| !hidden) else {
+            let Some(now) = parent.look(name).doing("look at", path)?.filter(|_| !is_hidden) else {
                 continue;
             };
-            match layer {
-                Some(layer) if layer.is_directory() && now.is_directory() => {
-                    parent.unmark(name).doing("take the marks off", path)?;
-                    parent.remove_if_empty(name).doing("remove", path)?;
-                }
-                Some(layer) if layer.is_unchanged(&now) && layer.changed == now.changed => {
-                    parent.unlink_if_there(name).doing("remove", path)?;
-                }
-                None if parent.is_whiteout(name, &now) => parent.unlink_if_there(name).doing("remove", path)?,
-                Some(_) | None => {}
+            let is_as_it_was = match layer {
+                Some(layer) if layer.is_directory() => now.is_directory(),
+                Some(layer) => layer.is_unchanged(&now) && layer.changed == now.changed,
+                None => parent.is_whiteout(name, &now),
+            };
+            if is_as_it_was {
+                removed.push((path, now.is_directory()));
+            }
+        }
+        // Only now: the other names of a file change with each that is removed.
+        for (path, is_directory) in removed {
+            let Some((parent, name)) = upper.parent_of(path).doing("open", path)? else {
+                continue;
+            };
+            if is_directory {
+                parent.unmark(name).doing("take the marks off", path)?;
+                parent.remove_if_empty(name).doing("remove", path)?;
+            } else {
+                parent.unlink_if_there(name).doing("remove", path)?;
             }
         }
         Ok(())
@@ -652,7 +702,7 @@ impl ChangeSet {
     /// # Errors
     /// If files cannot be looked at or removed.
     pub fn remove_shadowed(&self, shadows: &Shadows) -> Result<(), ChangesError> {
-        self.remove_committed(&shadows.layers())
+        self.remove_committed(&shadows.layers(), false)
     }
 
     /// Says that a part of it was committed, by which directories of the workspace changed.
@@ -713,6 +763,15 @@ fn fixed(path: &Path) -> Held {
     }
 }
 
+/// What a look at a set found.
+pub(crate) struct Examined {
+    pub(crate) judged: Judged,
+    /// Texts that were merged, by the numbers under which they are written.
+    pub(crate) merges: Vec<(PathBuf, u64)>,
+    /// Directories whose mode somebody else changed, with the mode that they are to have.
+    pub(crate) modes: Vec<(PathBuf, u32)>,
+}
+
 /// Whether a file got another name in the layer.
 fn is_linked(change: &Change) -> bool {
     change
@@ -721,17 +780,24 @@ fn is_linked(change: &Change) -> bool {
         .is_some_and(|new| new.kind == Kind::File && new.links > 1)
 }
 
+/// One side of a change, as the gate has it.
+fn entry(found: &Found<'_>, node: &Option<Node>, directory: Option<&Directory>) -> Result<Option<Entry>, ChangesError> {
+    match (node, directory) {
+        (Some(node), Some(directory)) => {
+            let entry = entry_of(directory, found.name, node);
+            entry.map(Some).doing("read", &found.change.path)
+        }
+        _ => Ok(None),
+    }
+}
+
 fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesError> {
     let change = found.change;
-    let entry = |node: &Option<Node>, directory: Option<&Directory>| match (node, directory) {
-        (Some(node), Some(directory)) => entry_of(directory, found.name, node).map(Some),
-        _ => Ok(None),
-    };
     let decision = gate.judge(&JudgedChange {
         path: &change.path,
         from: None,
-        before: entry(&change.old, found.workspace).doing("read", &change.path)?,
-        after: entry(&change.new, found.upper).doing("read", &change.path)?,
+        before: entry(found, &change.old, found.workspace)?,
+        after: entry(found, &change.new, found.upper)?,
     });
     Ok(match decision {
         Decision::Pass => None,
@@ -751,16 +817,12 @@ fn completes(places: &Places<'_>, surroundings: &Surroundings, root: &Path) -> R
     let after = Layered::new(None, places.workspace);
     let gate = Gate::new(surroundings.of_gate(root, &before, &after));
     scan::scan(places.upper, places.workspace, &mut |found| {
-        let entry = |node: &Option<Node>, directory: Option<&Directory>| match (node, directory) {
-            (Some(node), Some(directory)) => entry_of(directory, found.name, node).map(Some),
-            _ => Ok(None),
-        };
         let path = &found.change.path;
         let decision = gate.judge(&JudgedChange {
             path,
             from: None,
-            before: entry(&found.change.new, found.upper).doing("read", path)?,
-            after: entry(&found.change.old, found.workspace).doing("read", path)?,
+            before: entry(found, &found.change.new, found.upper)?,
+            after: entry(found, &found.change.old, found.workspace)?,
         });
         match decision {
             Decision::HeldBack(held) if held.rule == shieling_gate::LAYOUT => Err(ChangesError::Completes {

@@ -15,7 +15,7 @@ use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::scan::Counts;
-use crate::set::{ChangeSet, Choice, Committed, Held, HeldPaths, Limits, Surroundings, UPPER, WORK};
+use crate::set::{ChangeSet, Choice, Committed, Examined, Held, HeldPaths, Judged, Limits, Surroundings, UPPER, WORK};
 use crate::snapshot::Snapshot;
 
 /// The name of a set's lock.
@@ -270,7 +270,12 @@ impl Store {
         let mut held = HeldPaths::new();
         if !set.is_live && choice.only.is_empty() {
             let gate = (!choice.accept_held_back).then_some(surroundings);
-            let (judged, merges) = set.examine(gate, Some(&bases), self.limits, &mut held)?;
+            let Examined {
+                mut judged,
+                merges,
+                modes,
+            } = set.examine(gate, Some(&bases), self.limits, &mut held)?;
+            judged.merged_paths = merges.iter().map(|(path, _)| path.clone()).collect();
             if judged.conflicting > 0 && !choice.overwrite {
                 return self.conflict(set, choice, judged);
             }
@@ -282,6 +287,9 @@ impl Store {
                     set.exchange_merged(&merges)?;
                 }
                 again?;
+            }
+            if held.is_empty() {
+                set.set_modes(&modes)?;
             }
             if judged.is_empty() && judged.held_back == 0 && held.is_empty() {
                 // Times alone may have changed.
@@ -347,8 +355,8 @@ impl Store {
             let gate = (!choice.accept_held_back).then_some(surroundings);
             let before = held.len();
             let examined = part.examine(gate, None, self.limits, &mut held);
-            let (found, _) = match examined {
-                Ok(found) => found,
+            let found = match examined {
+                Ok(examined) => examined.judged,
                 Err(error) => {
                     self.discard(part)?;
                     return Err(error);
@@ -379,7 +387,7 @@ impl Store {
             set.note_part()?;
             // Of a part that was chosen, the rest of the set may stand in the same directories.
             if !set.is_live && choice.only.is_empty() {
-                set.remove_committed(&copied.layers())?;
+                set.remove_committed(&copied.layers(), true)?;
             }
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
@@ -428,11 +436,23 @@ impl Store {
         }))
     }
 
-    /// Says that a frozen set was committed, to the set that it was taken from.
+    /// Says that a frozen set was committed, and with what result, to the set that it was taken from.
     ///
     /// # Errors
     /// If files cannot be looked at.
-    pub fn thaw(&self, frozen: Frozen, from: &mut ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
+    pub fn thaw(
+        &self,
+        mut frozen: Frozen,
+        judged: &Judged,
+        from: &mut ChangeSet,
+        shadows: &mut Shadows,
+    ) -> Result<(), ChangesError> {
+        // Of these the workspace has another version than the layer.
+        let is_merged = |(path, _): &mut (PathBuf, Option<Node>)| judged.merged_paths.contains(path);
+        frozen
+            .copied
+            .merged
+            .extend(frozen.copied.same.extract_if(.., is_merged));
         let bases = Bases::load(&from.directory, &from.header)?;
         let workspace = from.tree()?;
         let paths = frozen.copied.paths();

@@ -94,7 +94,7 @@ fn failure(error: &ChangesError) -> Failure {
         }
         ChangesError::Completes { because, .. } => failure.with("because", escape::line(because).to_string()).with(
             "instead",
-            "undo what was committed later first, or look at that file and put it right",
+            "undo what was committed later first, or take out what is told above",
         ),
         ChangesError::Busy { .. } => failure.with("instead", "end that sandbox first"),
         _ => failure,
@@ -180,12 +180,15 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let judged = set
         .judge(&surroundings(), Limits::default())
         .map_err(|error| failure(&error))?;
+    let mut summary = set.summary();
+    summary.counts = judged.counts;
+    summary.held_back = judged.held_back;
     let only = chosen(only, &set.summary().workspace);
     let diff = set
         .diff(&only, DiffLimits::default())
         .map_err(|error| failure(&error))?;
     if json {
-        let mut object = object(&set.summary());
+        let mut object = object(&summary);
         let paths = |paths: &[PathBuf]| -> Vec<String> {
             paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
         };
@@ -202,7 +205,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
         return Ok(0);
     }
     // The diff has its control characters escaped.
-    let mut text = format!("{}\n{}", line(&set.summary()), diff.text);
+    let mut text = format!("{}\n{}", line(&summary), diff.text);
     if diff.left_out > 0 {
         text.push_str(&format!(
             "({} more paths are not shown; choose some with --only)\n",

@@ -80,6 +80,12 @@ fn run(options: &Exec) -> Result<u8, Failure> {
                     &words::end(&outcome, &command, plan.memory_limit()),
                 )?,
             }
+            if let Some(signal) = by.filter(|_| !options.json) {
+                let told = format!(
+                    "stopped  by signal {signal} to shieling: the command got SIGTERM, and SIGKILL after 5 s\n"
+                );
+                crate::print::write_all(io::stderr().lock(), &told)?;
+            }
             if let Some(id) = outcome.recording.as_ref().filter(|_| !options.json) {
                 crate::print::write_all(io::stderr().lock(), &format!("recorded: shieling log replay {id}\n"))?;
             }

@@ -429,6 +429,10 @@ impl Library {
             tokio::select! {
                 done = written_if_any(&mut written) => if let Err(error) = done { return unwritten(&error) },
                 signal = signals.recv() => return Ok(Ran::Stopped { signal }),
+                // Whoever ended us may read no more.
+                () = tokio::time::sleep(LAST_OUTPUT), if by.is_some() => {
+                    return Ok(Ran::Stopped { signal: by.unwrap_or(SIGPIPE) });
+                }
             }
         }
         Ok(Ran::Ended {
@@ -520,6 +524,8 @@ pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
 const SIGPIPE: u8 = 13;
 /// How long a command has between SIGTERM and SIGKILL once we are told to stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the last output may then take to be read.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 /// As [`all_written`]; pending for ever if nothing is written.
 async fn written_if_any(written: &mut Option<Written>) -> io::Result<()> {

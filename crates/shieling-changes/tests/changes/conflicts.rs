@@ -147,6 +147,7 @@ fn a_mode_that_the_user_changed_stays_and_both_change_it_is_a_conflict() {
         for (agent, user, modes) in [
             ("touch d/n", "chmod 700 d", (0o700, 0o644)),
             ("touch d/n; chmod 750 d", ":", (0o750, 0o644)),
+            ("touch d/n; chmod 750 d", "touch d/user", (0o750, 0o644)),
             ("echo 2 >> f", ":", (0o755, 0o644)),
             ("chmod +x f", ":", (0o755, 0o755)),
         ] {

@@ -249,6 +249,31 @@ fn a_second_name_of_a_file_of_git_is_held_back() {
 }
 
 #[test]
+fn what_was_committed_under_two_names_or_in_a_directory_that_was_replaced_does_not_come_back() {
+    let place = Place::new("mkdir d; echo 1 > d/old; echo 1 > d/other");
+    let script = "echo v > a; ln a b; rm -rf d; mkdir d; echo new > d/new; mkdir -p d/.git/hooks; \
+        printf '#!/bin/sh\\n' > d/.git/hooks/post-commit; chmod +x d/.git/hooks/post-commit";
+    let mut set = place.stage(script);
+    let done = place.commit(&mut set);
+    assert!(
+        done.id.is_some() && done.judged.held_back == 1,
+        "{:?}",
+        done.judged.held
+    );
+    assert!(!place.workspace.join("d/old").exists());
+    sh(&place.workspace, "rm a b d/new; echo user > d/other");
+    let accepted = Choice {
+        accept_held_back: true,
+        ..Choice::default()
+    };
+    let done = place.commit_with(&mut set, &accepted);
+    assert_eq!(done.judged.conflicting, 0, "{:?}", done.judged.conflicts);
+    let there = |name: &str| place.workspace.join(name).exists();
+    assert!(there("d/.git/hooks/post-commit") && !there("a") && !there("b") && !there("d/new"));
+    assert_eq!(fs::read(place.workspace.join("d/other")).unwrap(), b"user\n");
+}
+
+#[test]
 fn what_was_committed_is_not_committed_again_with_what_was_held_back() {
     let place = Place::new("git init -q; echo 1 > b; mkdir old; touch old/x");
     let script = "echo v1 > a; echo 2 > b; mkdir -p d/e; echo 1 > d/e/f; rm -r old; printf '#!/bin/sh\\n' > .git/hooks/post-commit; \

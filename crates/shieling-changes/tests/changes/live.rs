@@ -181,3 +181,56 @@ fn what_both_changed_waits_and_other_commits_go_on() {
     assert_eq!((done.id, done.judged.conflicting), (None, 1));
     assert_eq!(live.read("a"), "user\n");
 }
+
+#[test]
+fn an_edit_that_was_merged_while_a_person_was_asked_is_seen_by_later_commands() {
+    let mut live = Live::new("printf '%s\\n' {1..20} > t");
+    live.set.begin("edit").unwrap();
+    live.inside.run("sed -i s/^3$/three/ t");
+    let mut frozen = live
+        .place
+        .store
+        .freeze(&live.set, Some(&live.shadows))
+        .unwrap()
+        .unwrap();
+    live.user("sed -i s/^18$/E/ t");
+    let around = Surroundings::default();
+    let done = live
+        .place
+        .store
+        .commit(&mut frozen.set, &Choice::default(), &around, None)
+        .unwrap();
+    assert_eq!(done.judged.merged, 1);
+    live.place
+        .store
+        .thaw(frozen, &done.judged, &mut live.set, &mut live.shadows)
+        .unwrap();
+    assert_eq!(live.command("sed -n 3p t; sed -n 18p t; echo again >> t"), "three\nE\n");
+    let text = live.read("t");
+    assert!(
+        text.contains("three\n") && text.contains("E\n") && text.ends_with("again\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_mode_that_a_command_sets_is_committed_whatever_was_made_in_the_directory() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut live = Live::new("mkdir d; chmod 755 d");
+    let mode = |live: &Live| {
+        fs::metadata(live.place.workspace.join("d"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    live.command("touch d/agent");
+    live.user("touch d/user");
+    live.command("chmod 711 d");
+    assert_eq!(mode(&live), 0o711);
+    live.user("chmod 700 d");
+    live.command("touch d/more");
+    assert_eq!(mode(&live), 0o700, "the user's stays");
+    live.command("touch d/again");
+    assert_eq!(mode(&live), 0o700, "also with a later command");
+}

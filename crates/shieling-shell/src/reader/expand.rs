@@ -423,9 +423,7 @@ impl Reader<'_> {
         if let Operation::Default(word)
         | Operation::Assign(word)
         | Operation::Alternative(word)
-        | Operation::Error(word)
-        | Operation::WithoutSuffix(word)
-        | Operation::Changed(word) = operation
+        | Operation::Error(word) = operation
             && quoted
         {
             self.decoded(word, span);
@@ -830,11 +828,14 @@ fn decoded(text: &str) -> Option<Cow<'_, str>> {
     let mut rest = text;
     while let Some((before, quoted)) = rest.split_once("$'") {
         let mut is_escaped = false;
-        let end = quoted.find(|character| {
+        // Without an end it is none: an ordinary quotation ends with a dollar.
+        let Some(end) = quoted.find(|character| {
             let ends = character == '\'' && !is_escaped;
             is_escaped = character == '\\' && !is_escaped;
             ends
-        })?;
+        }) else {
+            break;
+        };
         let (quoted, after) = quoted.split_at(end);
         let plain = ansi_c(quoted).filter(|plain| !plain.contains(['$', '`', '\\']))?;
         decoded.push_str(before);

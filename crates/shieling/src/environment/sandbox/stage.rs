@@ -466,12 +466,12 @@ impl Stage {
         if id.as_deref() != Some(frozen.set.id()) {
             let rest = store.get(frozen.set.id());
             if let (Some(_), Ok(_)) = (&id, &rest) {
-                store.thaw(frozen, set, shadows)?;
+                store.thaw(frozen, &judged, set, shadows)?;
             } else {
                 store.discard(frozen.set)?;
             }
         } else {
-            store.thaw(frozen, set, shadows)?;
+            store.thaw(frozen, &judged, set, shadows)?;
         }
         Ok(Some(self.committed(&own, id, &judged)))
     }
