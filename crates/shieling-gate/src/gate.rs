@@ -207,7 +207,29 @@ impl<'a> Gate<'a> {
     fn held(&self, change: &Change<'_>, after: &Entry) -> Held {
         // What runs something is told before its name is: it is the more urgent.
         let held = self.whatever_its_name(change, after)?;
-        Ok(held.or_else(|| name(change.path)))
+        match held {
+            Some(held) => Ok(Some(held)),
+            None => self.name(change.path),
+        }
+    }
+
+    /// Held back for control characters in a name that was not there. Such a file runs nothing by itself, and tests make
+    /// and remove some.
+    fn name(&self, path: &Path) -> Held {
+        for above in path.ancestors() {
+            let Some(name) = above.file_name().filter(|name| is_controlled(name)) else {
+                continue;
+            };
+            if self.around.before.entry(above)?.is_none() {
+                let because = format!(
+                    "its name `{}` holds control characters, which change what a terminal shows",
+                    shown(name.as_encoded_bytes())
+                );
+                let held = held("name.control", because, "give it a name without them");
+                return Ok(Some(held.acted_on(Act::BeforeOutcome)));
+            }
+        }
+        Ok(None)
     }
 
     fn whatever_its_name(&self, change: &Change<'_>, after: &Entry) -> Held {
@@ -250,7 +272,8 @@ impl<'a> Gate<'a> {
                     "leave it out",
                 )));
             }
-            Kind::Fifo | Kind::Socket if is_new => {
+            // One that was there is the user's, whatever its mode is now.
+            Kind::Fifo | Kind::Socket if change.before.as_ref().is_none_or(|before| before.kind != after.kind) => {
                 let what = if after.kind == Kind::Fifo {
                     "a named pipe"
                 } else {
@@ -1138,16 +1161,6 @@ fn names_in(tree: &dyn Tree, directory: &Path) -> io::Result<Vec<OsString>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         names => names,
     }
-}
-
-/// Held back for control characters in its name. Such a file runs nothing by itself, and tests make and remove some.
-fn name(path: &Path) -> Option<HeldBack> {
-    let name = path.iter().find(|name| is_controlled(name))?;
-    let because = format!(
-        "its name `{}` holds control characters, which change what a terminal shows",
-        shown(name.as_encoded_bytes())
-    );
-    Some(held("name.control", because, "give it a name without them").acted_on(Act::BeforeOutcome))
 }
 
 /// What git writes to in its place has one name; objects it replaces.

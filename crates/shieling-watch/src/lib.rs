@@ -29,4 +29,5 @@ mod replace;
 mod watch;
 
 pub use plan::Plan;
-pub use watch::{Content, Taken, Watch, WatchError, When};
+pub use replace::Content;
+pub use watch::{Taken, Watch, WatchError, When};

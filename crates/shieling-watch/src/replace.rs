@@ -3,14 +3,53 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use crate::closed::set_mode;
 
+/// What stood at a path, as far as it can be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A file with this content and these permission bits.
+    File(Vec<u8>, u32),
+    /// A link to this target.
+    Link(PathBuf),
+}
+
+/// How deep a directory may be that is removed.
+pub(crate) const LEVELS: usize = 64;
+
+/// Puts this in the place of whatever stands there, in one step where it can be, so that a tool finds the one or the
+/// other.
+pub(crate) fn replace(
+    above: BorrowedFd<'_>,
+    name: &OsStr,
+    content: &Content,
+    owner: Option<(u32, u32)>,
+) -> Result<(), Errno> {
+    let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), name);
+    let beside = format!(".shieling-{random:016x}");
+    match content {
+        Content::File(content, mode) => write_new(above, &beside, content, *mode, owner)?,
+        Content::Link(target) => rustix::fs::symlinkat(target, above, &*beside)?,
+    }
+    let put = || rustix::fs::renameat(above, &*beside, above, name);
+    let done = match put() {
+        Ok(()) => return Ok(()),
+        // A directory stands there.
+        Err(_) => remove(above, name, LEVELS).and_then(|()| put()),
+    };
+    if done.is_err() {
+        let _ = rustix::fs::unlinkat(above, &*beside, AtFlags::empty());
+    }
+    done
+}
+
 /// Makes a file under a name that is free.
-pub(crate) fn write_new(
+fn write_new(
     directory: impl AsFd,
     name: &str,
     content: &[u8],

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Surroundings, Tree, is_object_store};
 
@@ -16,7 +15,7 @@ use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
 use crate::notifier::{Notified, Notifier};
 use crate::plan::Plan;
-use crate::replace::{remove, write_new};
+use crate::replace::{Content, LEVELS, remove, replace};
 use crate::tree::{self, Before, Directory, KEPT, Kept, LONGEST, Live, Now, Seen, Stamp, Time};
 
 /// How many directories are looked at.
@@ -29,18 +28,6 @@ const ROUNDS: usize = 6;
 const ROUNDS_WHILE_RUNNING: usize = 3;
 /// With how many leads links into packages are no longer followed.
 const LEADS: usize = 10_000;
-
-/// How deep a directory may be that is removed.
-const LEVELS: usize = 64;
-
-/// What stood at a path, as far as it can be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
-    /// A file with this content and these permission bits.
-    File(Vec<u8>, u32),
-    /// A link to this target.
-    Link(PathBuf),
-}
 
 /// How long what may be half written is left alone while it changes, and how long in all.
 const STILL: Duration = Duration::from_millis(50);
@@ -459,8 +446,7 @@ impl Watch {
     ///
     /// What ordinary commands need while they run is judged later, as each rule says ([`Act`]). While commands run and no
     /// outcome is due, only the reported paths are scanned. With `thoroughly`, what is remembered by its
-    /// content is read again: a process that has run since the last look can have written through a mapping, which changes
-    /// no stamp.
+    /// content is read again: a process that has run since can have written through a mapping, which changes no stamp.
     pub fn settle(
         &mut self,
         when: When,
@@ -488,7 +474,14 @@ impl Watch {
     ) -> Vec<Taken> {
         let mut taken = BTreeMap::new();
         // A file can be written by a name that is gone, of which no directory tells.
-        if !self.may_differ() && !thoroughly && self.before.0.iter().all(|(path, kept)| self.is_as_seen(path, kept)) {
+        let may_differ = self.may_differ();
+        if !may_differ
+            && !self
+                .before
+                .0
+                .iter()
+                .any(|(path, kept)| self.differs(path, kept, thoroughly))
+        {
             return Vec::new();
         }
         self.is_stale = false;
@@ -700,13 +693,10 @@ impl Watch {
                 && self.live.glance(path).map_or(true, |stamp| stamp == Some(kept.stamp))
     }
 
-    /// Whether a file says what it did when it was remembered.
-    fn says_the_same(&self, path: &Path, kept: &Kept) -> bool {
-        let Some(content) = &kept.content else { return true };
-        match self.live.read(path, KEPT) {
-            Ok(now) => now == *content,
-            Err(_) => true,
-        }
+    /// Whether a file differs from what is remembered, by its stamps; with `thoroughly`, by what it says as well.
+    fn differs(&self, path: &Path, kept: &Kept, thoroughly: bool) -> bool {
+        let says_other = |content: &Vec<u8>| self.live.read(path, KEPT).is_ok_and(|now| now != *content);
+        !self.is_as_seen(path, kept) || thoroughly && kept.content.as_ref().is_some_and(says_other)
     }
 
     /// Finds what differs from what is remembered, by its stamps; with `thoroughly`, by what it says as well.
@@ -727,7 +717,7 @@ impl Watch {
             }
         }
         for (path, kept) in &self.before.0 {
-            if !self.is_as_seen(path, kept) || thoroughly && !self.says_the_same(path, kept) {
+            if self.differs(path, kept, thoroughly) {
                 differs.changed.insert(path.clone());
             }
         }
@@ -1055,11 +1045,12 @@ impl Watch {
                 // It is the user's as well, under its other name.
                 None => Some("it has another name, and is too large to be copied".to_owned()),
             };
-            return failed.map(|failed| Taken {
-                path: path.to_path_buf(),
+            let (path, is_kept) = (path.to_path_buf(), false);
+            return failed.is_some().then_some(Taken {
+                path,
                 held,
-                is_kept: false,
-                failed: Some(failed),
+                is_kept,
+                failed,
             });
         }
         let is_kept = content.is_some_and(|content| keep(path, &content));
@@ -1080,8 +1071,17 @@ impl Watch {
         }
         let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
-            held.instead
-                .push_str("; what was there before it was too large to be put back");
+            if !is_kept {
+                let failed = Some("it was there before, and is too large to be kept".to_owned());
+                let path = path.to_path_buf();
+                return Some(Taken {
+                    path,
+                    held,
+                    is_kept,
+                    failed,
+                });
+            }
+            held.instead.push_str("; what was there before was not kept");
         }
         // What is no directory may have been exchanged for one meanwhile, which was not judged.
         let levels = LEVELS * usize::from(after.is_some_and(|after| after.kind == Kind::Directory));
@@ -1100,27 +1100,8 @@ impl Watch {
         })
     }
 
-    /// Puts this in the place of whatever stands there, in one step where it can be, so that a tool finds the one or the
-    /// other.
     fn replace(&self, path: &Path, content: &Content, owner: Option<(u32, u32)>) -> Result<(), Errno> {
-        self.within(path, |above, name| {
-            let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), path);
-            let beside = format!(".shieling-{random:016x}");
-            match content {
-                Content::File(content, mode) => write_new(above, &beside, content, *mode, owner)?,
-                Content::Link(target) => rustix::fs::symlinkat(target, above, &*beside)?,
-            }
-            let put = || rustix::fs::renameat(above, &*beside, above, name);
-            let done = match put() {
-                Ok(()) => return Ok(()),
-                // A directory stands there.
-                Err(_) => remove(above, name, LEVELS).and_then(|()| put()),
-            };
-            if done.is_err() {
-                let _ = rustix::fs::unlinkat(above, &*beside, AtFlags::empty());
-            }
-            done
-        })
+        self.within(path, |above, name| replace(above.as_fd(), name, content, owner))
     }
 
     /// Does something in the directory in which a path is, also if a command has taken the right to write to it away.

@@ -331,3 +331,63 @@ fn a_remedy_can_be_pasted_whatever_the_name_is() {
         assert!(!shieling.workspace().join("PWNED").exists(), "{instead}");
     }
 }
+
+/// Writes through a mapping whose page is dirty already: no stamp changes and no event comes.
+const MAPPED: &str = r##"
+import mmap, os, sys, time
+path = sys.argv[1]
+old = open(path, "rb").read()
+fd = os.open(path, os.O_RDWR)
+mapped = mmap.mmap(fd, len(old))
+mapped[0] = mapped[0]
+time.sleep(0.15)
+os.close(fd)
+time.sleep(0.1)
+open(os.path.dirname(path) + "/beside", "w").close()
+time.sleep(0.3)
+new = b"[core]\n\tfsmonitor = touch fired\n"
+mapped[:] = new + b"#" * (len(old) - len(new) - 1) + b"\n"
+"##;
+
+#[test]
+fn what_is_written_through_a_mapping_of_which_nothing_tells_is_taken_back() {
+    let mut server = Server::start(
+        Shieling::in_workspace().file("mapped.py", MAPPED).args(["mcp"]),
+        json!({}),
+    );
+    let place = server.workspace();
+    let name = "x".repeat(80);
+    server.shell(json!({"command": format!("git init -q . && git config user.name {name}")}));
+    let (_, outcome) = server.shell(json!({"command": "python3 mapped.py .git/config"}));
+    assert_eq!(outcome["exit_code"], 0, "{outcome}");
+    assert_eq!(held(&outcome), [".git/config"], "{outcome}");
+    let config = fs::read_to_string(place.join(".git/config")).unwrap();
+    assert!(config.contains(&name) && !config.contains("fsmonitor"), "{config}");
+    server.end();
+}
+
+#[test]
+fn what_was_there_under_an_odd_name_stays_whatever_a_command_does_with_it() {
+    let shieling = Shieling::in_workspace().args([
+        "exec",
+        "chmod -R u+w .; for f in */*; do echo more >> \"$f\"; done; touch pipe; chmod 600 pipe; echo new > $'a\\tb'",
+    ]);
+    let place = shieling.workspace();
+    for name in ["Icon\r", "line\nbreak", "tab\there", "turn\u{202e}ed", "plain"] {
+        let directory = place.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join(name), "mine\n").unwrap();
+    }
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.join("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    let ran = shieling.run();
+    for name in ["Icon\r", "line\nbreak", "tab\there", "turn\u{202e}ed", "plain"] {
+        let text = fs::read_to_string(place.join(name).join(name));
+        assert_eq!(text.ok().as_deref(), Some("mine\nmore\n"), "{name:?}: {ran}");
+    }
+    assert!(place.join("pipe").exists(), "{ran}");
+    // A new one is held back.
+    assert!(
+        !place.join("a\tb").exists() && ran.stderr.contains("control characters"),
+        "{ran}"
+    );
+}

@@ -341,17 +341,17 @@ const OTHERS: &[(&str, &str, Shown)] = &[
     ),
     (
         "Mercurial's hook behind a carriage return",
-        "hg init; printf '[ui]\\nusername = a\\r[hooks]\\rpre-status = %s\\r' $P >.hg/hgrc",
+        "hg init 2>/dev/null || mkdir .hg; printf '[ui]\\nusername = a\\r[hooks]\\rpre-status = %s\\r' $P >.hg/hgrc",
         Shown::By("hg status"),
     ),
     (
         "Mercurial's hook below a section that is followed by something",
-        "hg init; printf '[paths]\\ndefault = https://h/x\\n[hooks];\\npre-status = %s\\n' $P >.hg/hgrc",
+        "hg init 2>/dev/null || mkdir .hg; printf '[paths]\\ndefault = https://h/x\\n[hooks];\\npre-status = %s\\n' $P >.hg/hgrc",
         Shown::By("hg status"),
     ),
     (
         "Mercurial's hook in a file that paths include",
-        "hg init; printf '[hooks]\\npre-status = %s\\n' $P >inc; printf '[paths]\\n%%include ../inc\\n' >.hg/hgrc",
+        "hg init 2>/dev/null || mkdir .hg; printf '[hooks]\\npre-status = %s\\n' $P >inc; printf '[paths]\\n%%include ../inc\\n' >.hg/hgrc",
         Shown::By("hg status"),
     ),
     (

@@ -355,7 +355,7 @@ impl Watched {
         let may_be_over = running == 0 && self.has_passed && is_idle();
         self.judge(When::Running, false);
         if may_be_over {
-            self.judge(When::Idle, self.has_left);
+            self.judge(When::Idle, true);
             self.has_left = false;
             // Of some the end is never told.
             self.open = 0;
@@ -414,7 +414,7 @@ impl Watched {
         // What ends while it is looked at can have written after its file was.
         let was_busy = !self.is_once && !is_idle();
         self.has_left |= was_busy;
-        self.judge(once_idle(others == 0 && !was_busy), others > 0 || self.has_left);
+        self.judge(once_idle(others == 0 && !was_busy), true);
         let is_busy = !self.is_once && !is_idle();
         if was_busy && !is_busy {
             self.judge(once_idle(others == 0), true);
@@ -527,7 +527,7 @@ impl Watched {
     /// The sandbox has ended: what changes from now on is the user's.
     pub(super) fn retire(&mut self) {
         if !self.is_settled {
-            self.judge(When::Idle, self.has_left);
+            self.judge(When::Idle, true);
         }
         self.settler = None;
         self.judge_thread = None;
