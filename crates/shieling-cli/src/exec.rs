@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use shieling::outcome::{Outcome, Status};
+use shieling::outcome::{Confinement, Outcome, Status};
 
 use crate::approver::Terminal;
 use crate::options::{Approval, Chosen, Exec};
@@ -58,6 +58,11 @@ fn run(options: &Exec) -> Result<u8, Failure> {
         Ran::Ended { mut outcome, missing } => {
             // The outcome keeps a part of what was copied whole.
             outcome.truncated &= plan.store_output;
+            let unconfined = plan.far.as_ref().is_some_and(|far| !far.is_confined());
+            if unconfined && outcome.confinement == Confinement::default() {
+                // Of a command that did not start nothing is known, and this is true of it all the same.
+                outcome.confinement.missing.push("sandbox".to_owned());
+            }
             if options.json {
                 if let Some(missing) = &missing {
                     outcome.error = Some(missing.what());

@@ -174,10 +174,18 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
             said,
         } if !said.is_empty() => {
             let said = said.strip_prefix("shieling-agent: ").unwrap_or(said);
-            Unreached::new(format!(
+            let (said, instead) = match said.split_once("; instead: ") {
+                Some((said, instead)) => (said, Some(instead)),
+                None => (said, None),
+            };
+            let failure = Unreached::new(format!(
                 "{destination} cannot be used: {}; nothing was started",
                 line(said)
-            ))
+            ));
+            match instead {
+                Some(instead) => failure.instead(line(instead)),
+                None => failure,
+            }
         }
         error => Unreached::new(format!(
             "{destination} cannot be used: {}; nothing was started",

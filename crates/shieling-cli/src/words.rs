@@ -422,6 +422,12 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             lines.add("instead", escape::line(instead));
         }
     }
+    if outcome.status == Status::NeedsApproval && outcome.confinement.missing.iter().any(|layer| layer == "sandbox") {
+        lines.add(
+            "because",
+            "the machine where it would run can have no sandbox, so nothing would confine it there",
+        );
+    }
     if outcome.status == Status::NeedsApproval && !denial.is_for_length() {
         let by_policy = denial.reasons.iter().any(|reason| reason.rule != "approval");
         lines.add(

@@ -258,3 +258,39 @@ async fn shieling_session(shieling: &shieling::Shieling, home: &Path) -> shielin
     let session = shieling.session("one".parse().expect("a name"));
     session.run(command("echo hello", home)).await
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_in_a_workspace_takes_its_sandbox_away() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let workspace = server.home(Login::User).join("w");
+    let hooks = workspace.join(".git/hooks");
+    std::fs::create_dir_all(&hooks).expect("room");
+    for closed in [&hooks, &workspace.join(".git")] {
+        std::fs::set_permissions(closed, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+    // As a session of that user leaves it in a workspace of root's.
+    Server::give(Login::User, &workspace.join(".git"));
+    let setup = || Setup {
+        workspace: Some(workspace.clone()),
+        ..Setup::default()
+    };
+    assert_eq!(setup().environment, Wanted::Auto);
+    // Root has no power over the files of others in a namespace of its own.
+    let ssh = over_ssh(&server, Login::Root, setup(), &[]);
+    let said = match Remote::over(Arc::new(ssh), Timing::default()).await {
+        Err(ConnectError::Link { said, .. }) => said,
+        Err(error) => panic!("{error:?}"),
+        Ok(remote) => panic!("unconfined: {:?}", remote.surroundings().unconfined),
+    };
+    assert!(said.contains(".git/hooks`: Permission denied"), "{said}");
+    assert!(said.contains("instead: log in as the owner"), "{said}");
+    Server::give(Login::User, &workspace);
+    let ssh = over_ssh(&server, Login::User, setup(), &[]);
+    let remote = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect("its owner is let in");
+    assert_eq!(remote.surroundings().unconfined, None);
+}
