@@ -159,6 +159,13 @@ impl Container {
         Some(self.inner.now()?.remote.surroundings().os_release)
     }
 
+    /// What of the network is reached, as it was seen: `none`, `host`, or which one in words; nothing if it has not
+    /// started.
+    #[must_use]
+    pub fn network(&self) -> Option<String> {
+        Some(self.inner.now()?.network.clone())
+    }
+
     /// The limits that are asked for and checked: bytes of memory, and processes.
     #[must_use]
     pub fn limits(&self) -> (Option<u64>, Option<u64>) {
@@ -184,10 +191,12 @@ impl Inner {
     async fn begin(self: &Arc<Self>) -> Result<Running, ContainerError> {
         let failed = Arc::new(Mutex::new(None));
         let made = Arc::new(Mutex::new(None));
+        let looked = Arc::new(Mutex::new(None));
         let way = Arc::new(Way {
             inner: Arc::clone(self),
             failed: Arc::clone(&failed),
             made: Arc::clone(&made),
+            looked: Arc::clone(&looked),
         });
         let remote = Remote::over(way as Arc<dyn Transport>, Timing::default()).await;
         let taken = |slot: &Mutex<Option<ContainerError>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -204,11 +213,21 @@ impl Inner {
         let inside = Inside(shown);
         let id = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let inspected = match &id {
-            Some(id) if self.options.runtime.is_some() => {
+            Some(id) => {
                 let path = format!("/containers/{}/json", crate::client::escaped(id));
-                self.engine.get(&path, "what a container is").await?
+                match self.engine.get(&path, "what a container is").await {
+                    Ok(inspected) => inspected,
+                    Err(error) => {
+                        self.end(&remote, Some(id)).await;
+                        return Err(error.into());
+                    }
+                }
             }
-            _ => serde_json::Value::Null,
+            None => looked
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+                .unwrap_or_default(),
         };
         let asked = check::Asked {
             options: &self.options,
@@ -224,6 +243,7 @@ impl Inner {
             Ok(confinement) => Ok(Running {
                 remote,
                 confinement,
+                network: check::network(&inside, &inspected),
                 id,
             }),
             Err(error) => {
@@ -258,6 +278,7 @@ struct Way {
     inner: Arc<Inner>,
     failed: Arc<Mutex<Option<ContainerError>>>,
     made: Arc<Mutex<Option<String>>>,
+    looked: Arc<Mutex<Option<serde_json::Value>>>,
 }
 
 impl Transport for Way {
@@ -270,9 +291,10 @@ impl Transport for Way {
     ) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
         Box::pin(async move {
             let made = |id: String| *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            let looked = |found| *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             let connected = match &self.inner.options.run {
                 Run::Image { .. } => own::connect(&self.inner, made).await,
-                Run::Attached { container } => attached::connect(&self.inner, container).await,
+                Run::Attached { container } => attached::connect(&self.inner, container, looked).await,
             };
             connected.map_err(|error| {
                 let refused = shieling_remote::transport::TransportError::Refused {

@@ -15,7 +15,7 @@ use super::inner::{Inner, in_background};
 use crate::attach::Output;
 use crate::client::{Engine, QUICK, escaped};
 use crate::error::{ContainerError, EngineError, meant};
-use crate::options::{Options, Preset};
+use crate::options::{Options, Preset, Reach};
 use crate::spec::Image;
 
 /// How long to wait between two looks at a program that starts.
@@ -36,7 +36,8 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
         (options.privileged, "--privileged"),
         (!options.devices.is_empty(), "--device"),
         (!options.capabilities.is_empty(), "--cap-add"),
-        (options.network != crate::options::Reach::None, "--network"),
+        (options.network == Reach::Host, "--network"),
+        (matches!(options.network, Reach::Named(_)), "--engine-network"),
     ] {
         if given {
             return Err(ContainerError::Options {
@@ -90,13 +91,18 @@ fn runs(container: &str, found: &Value) -> Result<(), ContainerError> {
     })
 }
 
-/// Copies the agent in and executes it.
-pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Connection, ContainerError> {
+/// Copies the agent in and executes it. `looked` is given what the engine tells of the container.
+pub(super) async fn connect(
+    inner: &Arc<Inner>,
+    container: &str,
+    looked: impl FnOnce(Value),
+) -> Result<Connection, ContainerError> {
     let engine = &inner.engine;
     let found = inspect(engine, container).await?;
     runs(container, &found)?;
     // By its id: another one may get the name.
     let id = escaped(found["Id"].as_str().unwrap_or(container));
+    looked(found);
     let directory = format!(".shieling-{}-{}", std::process::id(), unique());
     let mut failed = Vec::new();
     for place in ["", "/tmp", "/var/tmp", "/run", "/dev/shm"] {

@@ -32,6 +32,8 @@ pub(super) struct Inner {
 pub(super) struct Running {
     pub(super) remote: Remote,
     pub(super) confinement: Confinement,
+    /// What of the network is reached, in words.
+    pub(super) network: String,
     /// The container's id, of one of our own.
     pub(super) id: Option<String>,
 }

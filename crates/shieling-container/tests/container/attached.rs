@@ -64,6 +64,33 @@ async fn commands_run_in_a_container_of_somebody_else_and_nothing_is_left_there(
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_told_of_a_container_is_what_it_has() {
+    let _turn = turn().await;
+    for kind in [Kind::Docker, Kind::Podman] {
+        let Some(engine) = engine(kind) else { continue };
+        let shares: fn(&mut serde_json::Value) = |body| {
+            for namespace in ["PidMode", "IpcMode", "NetworkMode"] {
+                body["HostConfig"][namespace] = json!("host");
+            }
+        };
+        for (way, has_own) in [(shares, false), (|_| {}, true)] {
+            let id = engine.waiting(BUSYBOX, way);
+            let container = Arc::new(engine.open(options(&id)).await.unwrap());
+            container.start().await.unwrap();
+            let enforced = container.confinement().enforced;
+            for layer in ["pid", "ipc", "network"] {
+                let told = enforced.iter().any(|one| one == layer);
+                assert_eq!(told, has_own, "{kind:?} {layer}: {enforced:?}");
+            }
+            let network = if has_own { "none" } else { "host" };
+            assert_eq!(container.network().as_deref(), Some(network), "{kind:?}");
+            container.close().await;
+            engine.remove(&id);
+        }
+    }
+}
+
 /// Weakness C24: what was stopped was another process, or none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_stopped_ends_in_the_container() {
