@@ -12,8 +12,12 @@ use crate::error::ContainerError;
 use crate::options::{Options, Reach};
 
 /// Where engines and what they stand on listen by default, besides the sockets that discovery knows.
-const SOCKETS: [&str; 7] = [
+const SOCKETS: [&str; 11] = [
     "/run/docker.sock",
+    "/run/docker/containerd/containerd.sock",
+    "/run/docker/containerd/containerd.sock.ttrpc",
+    "/run/docker/metrics.sock",
+    "/run/containerd/containerd.sock.ttrpc",
     "/run/podman/podman.sock",
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
@@ -21,6 +25,20 @@ const SOCKETS: [&str; 7] = [
     "/run/systemd/private",
     "/run/snapd.socket",
 ];
+
+/// The names that engines, and what they stand on, give their sockets wherever their directories are.
+const SOCKET_NAMES: [&str; 7] = [
+    "docker.sock",
+    "podman.sock",
+    "containerd.sock",
+    "containerd.sock.ttrpc",
+    "containerd-debug.sock",
+    "crio.sock",
+    "buildkitd.sock",
+];
+/// How deep, and among how many entries, sockets are looked for by these names.
+const SOCKET_DEPTH: usize = 3;
+const SOCKET_ENTRIES: usize = 10_000;
 
 /// Directories of the host whose content is more than files.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -141,13 +159,42 @@ fn opens(source: &Path, sockets: &[PathBuf]) -> Option<String> {
     if let Some(kernel) = OF_THE_KERNEL.iter().find(|kernel| source.starts_with(kernel)) {
         return Some(format!("`{kernel}` is a way into the kernel of this host"));
     }
-    let held = sockets
+    let known = sockets
         .iter()
-        .find(|socket| socket.starts_with(source) && std::fs::symlink_metadata(socket).is_ok())?;
+        .find(|socket| socket.starts_with(source) && std::fs::symlink_metadata(socket).is_ok());
+    let held = known.cloned().or_else(|| socket_below(source))?;
     Some(format!(
         "`{}` is in it: whoever reaches an engine can do anything on this host, also through a read-only mount",
         held.display()
     ))
+}
+
+/// A socket below a directory that has the name of an engine's, nearest first and within the bounds above.
+fn socket_below(source: &Path) -> Option<PathBuf> {
+    let mut left = SOCKET_ENTRIES;
+    let mut level = vec![source.to_owned()];
+    for _ in 0..=SOCKET_DEPTH {
+        let mut below = Vec::new();
+        // What cannot be read is not known to hold one.
+        for entry in level
+            .iter()
+            .filter_map(|path| std::fs::read_dir(path).ok())
+            .flatten()
+            .flatten()
+        {
+            left = left.checked_sub(1)?;
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_socket() && SOCKET_NAMES.iter().any(|known| name == *known) {
+                return Some(entry.path());
+            }
+            if kind.is_dir() {
+                below.push(entry.path());
+            }
+        }
+        level = below;
+    }
+    None
 }
 
 /// The user and the group that the workspace belongs to.
@@ -225,6 +272,34 @@ mod tests {
             options.acknowledge_unsafe = true;
             assert!(mounts(&options, &known).is_ok(), "{source}");
         }
+    }
+
+    #[test]
+    fn an_engines_socket_is_known_by_its_name_where_no_list_has_it() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("exec/containerd/deep/er")).unwrap();
+        std::fs::create_dir_all(root.join("plain/a/b/c/d")).unwrap();
+        let listens = [
+            "exec/containerd/containerd.sock",
+            "plain/a/application.sock",
+            // Beyond the bound.
+            "plain/a/b/c/d/docker.sock",
+        ]
+        .map(|socket| UnixListener::bind(root.join(socket)).unwrap());
+        std::fs::write(root.join("plain/docker.sock"), "a file").unwrap();
+        for (source, refused) in [("exec", true), ("exec/containerd", true), ("", true), ("plain", false)] {
+            let mut options = Options::image("x");
+            options.volumes = vec![Volume {
+                source: root.join(source),
+                target: "/x".into(),
+                readonly: true,
+            }];
+            let found = mounts(&options, &[]);
+            let expected = matches!(found, Err(ContainerError::Unsafe { .. }));
+            assert_eq!(expected, refused, "{source}: {found:?}");
+        }
+        drop(listens);
     }
 
     #[test]
