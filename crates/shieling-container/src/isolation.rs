@@ -40,6 +40,9 @@ const SOCKET_NAMES: [&str; 7] = [
 const SOCKET_DEPTH: usize = 3;
 const SOCKET_ENTRIES: usize = 10_000;
 
+/// The directory of a container in which the agent program is.
+const OF_US: &str = "/.shieling";
+
 /// Directories of the host whose content is more than files.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
@@ -57,6 +60,9 @@ pub(crate) struct Mount {
 /// What is not there, and what would undo isolation without having been acknowledged. `sockets` are those at which
 /// engines are known to listen.
 pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount>, ContainerError> {
+    if options.is_own() {
+        are_free(options)?;
+    }
     let mut mounts = Vec::new();
     if let Some(workspace) = &options.workspace {
         mounts.push(Mount {
@@ -129,6 +135,53 @@ pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount
         }
     }
     Ok(mounts)
+}
+
+/// Refuses places in the container that something else has: engines pass over one of the two, or say it in words of
+/// their own.
+fn are_free(options: &Options) -> Result<(), ContainerError> {
+    let workdir = (
+        "--workdir",
+        format!("`--workdir {}`", options.workdir.display()),
+        &options.workdir,
+    );
+    let volumes = options.volumes.iter().map(|volume| {
+        let given = format!("`--volume {}:{}`", volume.source.display(), volume.target.display());
+        ("--volume", given, &volume.target)
+    });
+    let mut taken: Vec<(PathBuf, String)> = Vec::new();
+    if options.is_hardened() {
+        let memory = "the container's private directory in memory, unless it is made with `--preset plain`";
+        taken.push(("/tmp".into(), memory.to_owned()));
+    }
+    taken.push(("/etc".into(), "where the engine puts files of its own".to_owned()));
+    for (option, given, target) in std::iter::once(workdir).chain(volumes) {
+        // Without a step that means nothing, as engines take it.
+        let target: PathBuf = target.components().collect();
+        let refuse = |why: &str| {
+            Err(ContainerError::Options {
+                what: format!("{given} cannot hold: `{}` is {why}", target.display()),
+                instead: format!("give `{option}` another path in the container"),
+            })
+        };
+        if target.starts_with(OF_US) {
+            return refuse("where the agent program is");
+        }
+        // A device or a file of shared memory may be what the container is there for.
+        let of_the_kernel = target.starts_with("/proc") || target.starts_with("/sys") || target == Path::new("/dev");
+        if of_the_kernel {
+            return refuse("the kernel's own");
+        }
+        if let Some((_, why)) = taken.iter().find(|(place, _)| *place == target) {
+            return refuse(why);
+        }
+        let why = match option {
+            "--workdir" => "the directory that is worked in".to_owned(),
+            _ => format!("taken by {given}"),
+        };
+        taken.push((target, why));
+    }
+    Ok(())
 }
 
 /// The sockets of engines that run for single users.
@@ -300,6 +353,63 @@ mod tests {
             assert_eq!(expected, refused, "{source}: {found:?}");
         }
         drop(listens);
+    }
+
+    #[test]
+    fn a_place_in_the_container_that_is_taken_is_refused_by_its_name() {
+        let volume = |target: &str| Volume {
+            source: "/opt".into(),
+            target: target.into(),
+            readonly: false,
+        };
+        let told = |change: &dyn Fn(&mut Options)| {
+            let mut options = Options::image("x");
+            options.acknowledge_unsafe = true;
+            change(&mut options);
+            match mounts(&options, &[]) {
+                Err(ContainerError::Options { what, .. }) => what,
+                other => format!("{other:?}"),
+            }
+        };
+        for (target, why) in [
+            ("/tmp", "the container's private directory in memory"),
+            ("/tmp/", "the container's private directory in memory"),
+            ("/.shieling", "where the agent program is"),
+            ("/.shieling/x", "where the agent program is"),
+            ("/workspace", "the directory that is worked in"),
+            ("/proc", "the kernel's own"),
+            ("/sys/fs", "the kernel's own"),
+            ("/etc", "where the engine puts files of its own"),
+        ] {
+            let what = told(&|options| options.volumes = vec![volume(target)]);
+            assert!(
+                what.contains(&format!("`--volume /opt:{target}` cannot hold")),
+                "{what}"
+            );
+            assert!(what.contains(why), "{what}");
+        }
+        let twice = told(&|options| options.volumes = vec![volume("/a"), volume("/b"), volume("/a")]);
+        assert!(twice.contains("`/a` is taken by `--volume /opt:/a`"), "{twice}");
+        let moved = told(&|options| options.workdir = "/tmp".into());
+        assert!(moved.contains("`--workdir /tmp` cannot hold"), "{moved}");
+        let moved = told(&|options| options.workdir = "/etc".into());
+        assert!(moved.contains("`--workdir /etc` cannot hold"), "{moved}");
+        for fits in [
+            &["/tmp/x"][..],
+            &["/workspace/x"],
+            &["/etc/x"],
+            &["/dev/shm"],
+            &["/a", "/a/b"],
+        ] {
+            let mut options = Options::image("x");
+            options.volumes = fits.iter().map(|target| volume(target)).collect();
+            assert!(mounts(&options, &[]).is_ok(), "{fits:?}");
+        }
+        // What is in an image as it is may be covered.
+        let mut plain = Options::image("x");
+        plain.preset = crate::options::Preset::Plain;
+        plain.volumes = vec![volume("/tmp")];
+        assert!(mounts(&plain, &[]).is_ok());
     }
 
     #[test]
