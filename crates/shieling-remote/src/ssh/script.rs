@@ -15,10 +15,12 @@ pub(super) fn command(digest: &str, size: usize, setup: &Setup) -> String {
 
 /// `$1` is the digest, `$2` the size, `$3` the processor; what follows is for the agent program.
 ///
+/// Files of ours are private. Commands have the login's own mask, as in a login.
+///
 /// What arrives is kept under another name until it is whole and its digest is right. What is there under the right
 /// name is checked each time, since a full disk or a crash may have left anything.
 const SCRIPT: &str = r#"
-umask 077;
+u=$(umask); umask 077;
 g=$1; n=$2; a=$3; shift 3;
 say() { echo "shieling $g $1"; };
 no() { say "$1"; exit 90; };
@@ -41,6 +43,7 @@ find "$d" -name "*agent-*" -mtime +30 -exec rm -f {} + 2>/dev/null;
 fi;
 trap - 1 2 13 15;
 say start;
+umask "$u";
 exec "$f" "$@"
 "#;
 

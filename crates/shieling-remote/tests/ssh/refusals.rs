@@ -294,3 +294,33 @@ async fn nothing_in_a_workspace_takes_its_sandbox_away() {
         .expect("its owner is let in");
     assert_eq!(remote.surroundings().unconfined, None);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_and_file_tools_have_the_mask_of_the_login() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let workspace = server.home(Login::User).join("w");
+    std::fs::create_dir(&workspace).expect("room");
+    Server::give(Login::User, &workspace);
+    for environment in [Wanted::Local, Wanted::Sandbox] {
+        let setup = Setup {
+            environment,
+            workspace: Some(workspace.clone()),
+            ..Setup::default()
+        };
+        let ssh = over_ssh(&server, Login::User, setup, &[]);
+        let remote = Remote::over(Arc::new(ssh), Timing::default())
+            .await
+            .expect("it is reached");
+        let shieling = facade(remote, &workspace);
+        let text = "umask; echo >made; mkdir directory; stat -c %a made directory; rm -r made directory";
+        let outcome = shieling.run(command(text, &workspace), None).await;
+        assert_eq!(outcome.stdout, "0022\n644\n755\n", "{outcome:?}");
+        shieling.environment().close().await;
+    }
+    let stored = server.home(Login::User).join(".cache/shieling");
+    let mode = std::fs::metadata(stored).expect("it was sent").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
