@@ -324,3 +324,33 @@ async fn commands_and_file_tools_have_the_mask_of_the_login() {
     let mode = std::fs::metadata(stored).expect("it was sent").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_in_which_others_could_exchange_the_program_is_not_used() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let cache = server.home(Login::User).join(".cache");
+    let ours = cache.join("shieling");
+    std::fs::create_dir_all(&ours).expect("room");
+    Server::give(Login::User, &cache);
+    let set = |mode| std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(mode)).expect("ours");
+    let reach = || over_ssh(&server, Login::User, local(), &[]);
+    for mode in [0o777, 0o1777, 0o770, 0o702] {
+        set(mode);
+        let refused = refused(reach()).await;
+        tells(&refused, "others could exchange the agent program", "chmod 700");
+        assert!(stored(&server.home(Login::User)).is_empty(), "{mode:o}");
+    }
+    set(0o755);
+    Remote::over(Arc::new(reach()), Timing::default())
+        .await
+        .expect("nobody else can write it");
+    // Also not where the program is there already.
+    set(0o777);
+    tells(&refused(reach()).await, "others could exchange", "chmod 700");
+    set(0o700);
+    std::os::unix::fs::chown(&ours, Some(0), Some(0)).expect("root may");
+    tells(&refused(reach()).await, "belongs to another user", "remove it");
+}
