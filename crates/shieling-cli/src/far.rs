@@ -166,7 +166,13 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
                 "{destination} cannot be reached: {}; nothing was started",
                 line(&text)
             ));
-            failure.instead("see whether `ssh` works there by itself, and is on PATH here")
+            failure.instead(match error {
+                TransportError::TimedOut { .. } => format!(
+                    "see whether `ssh {} true` works without a question, also of hosts on the way",
+                    line(destination.host())
+                ),
+                _ => "see whether `ssh` works there by itself, and is on PATH here".to_owned(),
+            })
         }
         // The agent program has said why it does not serve.
         ConnectError::Link {

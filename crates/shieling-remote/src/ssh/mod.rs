@@ -12,6 +12,7 @@
 
 mod client;
 mod destination;
+mod jump;
 mod script;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::transport::{Connection, Transport, TransportError};
 pub use self::client::client_version;
 use self::client::{Client, ClientEnd};
 pub use self::destination::{Destination, DestinationError};
+use self::jump::Hop;
 use self::script::Answer;
 
 /// How long it may take until the far side says its first word: connecting, and whatever a hardware key waits for.
@@ -116,7 +118,40 @@ impl Ssh {
         words
     }
 
+    /// Refuses a jump by a host whose key would be accepted unseen.
+    async fn are_jumps_known(&self) -> Result<(), TransportError> {
+        let late = |after: Duration| TransportError::TimedOut {
+            what: "reading the client's settings".to_owned(),
+            after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        };
+        let (client, options) = (self.client.clone(), self.options.clone());
+        let to = Hop {
+            user: self.destination.user().map(str::to_owned),
+            host: self.destination.host().to_owned(),
+            port: self.destination.port(),
+        };
+        // It may execute what the user's settings name.
+        let looking = tokio::task::spawn_blocking(move || {
+            jump::trusting(&to, |hop| client::settings(&client, &hop.arguments(&options)))
+        });
+        let found = timeout(REACHING, looking).await.map_err(|_| late(REACHING))?;
+        let Ok(Some((hop, setting))) = found else {
+            return Ok(());
+        };
+        Err(TransportError::Refused {
+            what: format!(
+                "{} is reached by way of `{hop}`, whose key would be accepted unseen: the settings of `ssh` for it have \
+                 `StrictHostKeyChecking {setting}`",
+                self.destination
+            ),
+            instead: Some(format!(
+                "set `StrictHostKeyChecking yes` for `{hop}`, and run `ssh {hop} true` in a terminal once"
+            )),
+        })
+    }
+
     async fn open(&self) -> Result<Connection, TransportError> {
+        self.are_jumps_known().await?;
         let mut client =
             Client::start(&self.client, self.arguments()).map_err(|source| TransportError::NotStarted {
                 what: format!("`{}` cannot be started", self.client.display()),
@@ -125,9 +160,12 @@ impl Ssh {
         match self.greet(&mut client).await {
             Ok(()) => Ok(client.connection()),
             Err(Failed::Late { what, after }) => {
-                client.kill();
+                let said = client.kill();
                 Err(TransportError::TimedOut {
-                    what: what.to_owned(),
+                    what: match said.as_str() {
+                        "" => what.to_owned(),
+                        said => format!("{what} (`ssh` said: {said})"),
+                    },
                     after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
                 })
             }
@@ -136,7 +174,7 @@ impl Ssh {
                 Err(self.refused(answer, &end))
             }
             Err(Failed::Noise) => {
-                client.kill();
+                let _ = client.kill();
                 Err(TransportError::Refused {
                     what: format!(
                         "the login shell of {} prints more than {MOST_NOISE} bytes before it runs a command",

@@ -354,3 +354,58 @@ async fn a_directory_in_which_others_could_exchange_the_program_is_not_used() {
     std::os::unix::fs::chown(&ours, Some(0), Some(0)).expect("root may");
     tells(&refused(reach()).await, "belongs to another user", "remove it");
 }
+
+/// Settings by which the server is reached by way of itself under another name, whose key is looked up elsewhere.
+fn with_jump(server: &Server, checking: &str, known: &Path) {
+    let settings = std::fs::read_to_string(server.client_settings()).expect("made by it");
+    let jump = format!(
+        "Host jump\n HostName 127.0.0.1\n Port {}\n User root\n StrictHostKeyChecking {checking}\n UserKnownHostsFile {}\n\
+         Host far\n ProxyJump jump\n{settings}",
+        server.port(),
+        known.display()
+    );
+    std::fs::write(server.client_settings(), jump).expect("room");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_a_host_on_the_way_is_not_accepted_either() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let known = server.at("known-jump");
+    let plain = std::fs::read_to_string(server.client_settings()).expect("made by it");
+    for checking in ["accept-new", "no", "off"] {
+        std::fs::write(server.client_settings(), &plain).expect("room");
+        std::fs::write(&known, "").expect("room");
+        with_jump(&server, checking, &known);
+        let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+        tells(
+            &refused,
+            "by way of `jump`, whose key would be accepted unseen",
+            "StrictHostKeyChecking yes",
+        );
+        assert_eq!(std::fs::read_to_string(&known).expect("it is there"), "", "{checking}");
+    }
+    for checking in ["ask", "yes"] {
+        std::fs::write(server.client_settings(), &plain).expect("room");
+        with_jump(&server, checking, &known);
+        let begun = Instant::now();
+        let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+        tells(&refused, "Host key verification failed", "in a terminal once");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{checking}: {:?}",
+            begun.elapsed()
+        );
+        assert_eq!(std::fs::read_to_string(&known).expect("it is there"), "", "{checking}");
+    }
+    // One that is known is gone through.
+    std::fs::copy(server.at("known"), &known).expect("room");
+    Remote::over(
+        Arc::new(over_ssh(&server, Login::Root, local(), &[])),
+        Timing::default(),
+    )
+    .await
+    .expect("both are known");
+}
