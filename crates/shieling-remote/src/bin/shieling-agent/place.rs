@@ -38,9 +38,17 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         Err(error) if setup.shell.is_some() => return Err(error.to_string()),
         Err(_) => None,
     };
-    let local = || match &shell {
-        Some(shell) => Local::new(shell.clone()),
-        None => Local::without_shell(),
+    let local = || {
+        let local = match &shell {
+            Some(shell) => Local::new(shell.clone()),
+            None => Local::without_shell(),
+        };
+        // Where this program shares a limit with commands, it is to outlive them, and to tell why they ended.
+        if setup.watch_memory {
+            local.killed_first()
+        } else {
+            local
+        }
     };
     let restrictions = |shell: &Shell| {
         let mut restrictions = Restrictions::new(&workspace, shell.program());
