@@ -140,8 +140,12 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         },
         Status::Running => lines.first(format!("still running: `{shown}`")),
         Status::Lost => {
+            let what = match outcome.survivors {
+                0 => "has ended with it",
+                _ => "may still be running",
+            };
             lines.first(format!(
-                "lost: contact to `{}` is gone; `{shown}` may still be running",
+                "lost: contact to `{}` is gone; `{shown}` {what}",
                 outcome.environment
             ));
         }
@@ -620,7 +624,10 @@ mod tests {
                 ..outcome(Status::Exited)
             },
             outcome(Status::OutOfMemory),
-            outcome(Status::Lost),
+            Outcome {
+                survivors: 1,
+                ..outcome(Status::Lost)
+            },
             Outcome {
                 error: Some("no shell\u{1b}".to_owned()),
                 ..outcome(Status::Failed)
