@@ -1,6 +1,7 @@
 //! `shieling exec`: one command, from the options to the exit status.
 
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use shieling::outcome::{Confinement, Outcome, Status};
@@ -25,7 +26,11 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
 
 /// Prints the outcome of a command that could not be started.
 pub(crate) fn print_failure(error: String, environment: Option<&Chosen>) -> Result<(), Failure> {
-    let here = std::env::current_dir().unwrap_or_default();
+    let here = match environment {
+        // No directory of this machine is one of that.
+        Some(Chosen::Ssh(destination)) => destination.directory().map(PathBuf::from).unwrap_or_default(),
+        Some(Chosen::Here(_)) | None => std::env::current_dir().unwrap_or_default(),
+    };
     let environment = environment.map_or(Purpose::Exec.default_environment(), Chosen::name);
     let outcome = Outcome {
         error: Some(error),

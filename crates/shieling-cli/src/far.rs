@@ -188,7 +188,11 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
                 "{destination} cannot be used: {}; nothing was started",
                 line(said)
             ));
-            match instead {
+            // The shell's words, before the program had any.
+            let denied = said.contains("/agent-") && said.contains("Permission denied");
+            let elsewhere = "set XDG_CACHE_HOME there to a directory from which programs can be executed: the one where \
+                             the agent program is kept may be mounted `noexec`";
+            match instead.or(denied.then_some(elsewhere)) {
                 Some(instead) => failure.instead(line(instead)),
                 None => failure,
             }

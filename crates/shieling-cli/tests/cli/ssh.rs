@@ -227,6 +227,14 @@ fn what_cannot_be_had_over_there_is_refused_by_name_before_anything_starts() {
         nowhere.exit == Some(125) && nowhere.stderr.contains("cannot be opened"),
         "{nowhere}"
     );
+    let outcome = far
+        .run(&["exec", "--env", &format!("{env}/nowhere"), "--json", "true"])
+        .outcome();
+    assert_eq!(
+        outcome["cwd"],
+        format!("{}/nowhere", far.workspace.display()),
+        "{outcome}"
+    );
     let wrong = far.run(&["exec", "--env", "ssh://-oProxyCommand=id", "true"]);
     assert!(
         wrong.exit == Some(125) && wrong.stderr.contains("this can be no host"),

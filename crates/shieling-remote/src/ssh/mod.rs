@@ -40,6 +40,8 @@ const STALLING: Duration = Duration::from_secs(30);
 const CHECKING: Duration = Duration::from_secs(60);
 /// How much a login shell may print before the script's own words.
 const MOST_NOISE: usize = 64 * 1024;
+/// How many characters of it are told where nothing else says why the command has ended.
+const MOST_TOLD: usize = 400;
 
 /// A place that is reached by `ssh`.
 #[derive(Debug, Clone)]
@@ -169,8 +171,16 @@ impl Ssh {
                     after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
                 })
             }
-            Err(Failed::Refused(answer)) => {
-                let end = client.end().await;
+            Err(Failed::Refused(answer, printed)) => {
+                let mut end = client.end().await;
+                if end.said.is_empty() {
+                    // `nologin` and its like tell there why nothing runs.
+                    end.said = String::from_utf8_lossy(&printed)
+                        .trim()
+                        .chars()
+                        .take(MOST_TOLD)
+                        .collect();
+                }
                 Err(self.refused(answer, &end))
             }
             Err(Failed::Noise) => {
@@ -193,7 +203,7 @@ impl Ssh {
         match first.map_err(late("connecting", REACHING))?? {
             Answer::Start => return Ok(()),
             Answer::Upload => {}
-            other => return Err(Failed::Refused(Some(other))),
+            other => return Err(Failed::Refused(Some(other), Vec::new())),
         }
         for piece in self.program.bytes().chunks(64 * 1024) {
             let written = timeout(STALLING, client.stream().write_all(piece)).await;
@@ -204,24 +214,28 @@ impl Ssh {
         let second = timeout(CHECKING, self.answer(client)).await;
         match second.map_err(late("checking the agent program", CHECKING))?? {
             Answer::Start => Ok(()),
-            other => Err(Failed::Refused(Some(other))),
+            other => Err(Failed::Refused(Some(other), Vec::new())),
         }
     }
 
     /// The script's next word, behind whatever the login shell prints. Reads no byte beyond its line.
     async fn answer(&self, client: &mut Client) -> Result<Answer, Failed> {
-        let (mut line, mut read) = (Vec::new(), 0);
+        let (mut line, mut read, mut noise) = (Vec::new(), 0, Vec::new());
         loop {
             let byte = match client.stream().read_u8().await {
                 Ok(byte) => byte,
-                Err(_) => return Err(Failed::Refused(None)),
+                Err(_) => {
+                    noise.extend(line);
+                    return Err(Failed::Refused(None, noise));
+                }
             };
             read += 1;
             if byte == b'\n' {
                 if let Some(answer) = Answer::read(&line, self.program.digest()) {
                     return Ok(answer);
                 }
-                line.clear();
+                noise.append(&mut line);
+                noise.push(b'\n');
             } else {
                 line.push(byte);
             }
@@ -294,8 +308,8 @@ impl Transport for Ssh {
 enum Failed {
     /// Something took too long.
     Late { what: &'static str, after: Duration },
-    /// The script said so, or ended.
-    Refused(Option<Answer>),
+    /// The script said so, or ended; with what was printed before its words.
+    Refused(Option<Answer>, Vec<u8>),
     /// The login shell prints without an end.
     Noise,
 }

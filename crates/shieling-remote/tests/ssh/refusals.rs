@@ -208,6 +208,9 @@ async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
     std::fs::write(home.join(".bashrc"), "head -c 200000 /dev/zero\n").expect("room");
     let noisy = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&noisy, "prints more than", "start-up files");
+    std::fs::write(home.join(".bashrc"), "echo not available; exit 1\n").expect("room");
+    let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+    tells(&ended, "(status 1): not available", "prints nothing");
     std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
     let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&ended, "ended before it began (status 3)", "prints nothing");
