@@ -160,6 +160,9 @@ pub(crate) fn learn(container: &Container, told: &mut EnvironmentFacts) {
     let (memory, pids) = container.limits();
     told.memory = memory.map(ByteCount::bytes);
     told.pids = pids;
+    if let Some(network) = container.network() {
+        told.network = crate::escape::line(&network);
+    }
     if let Some(shell) = container.shell() {
         told.shell = shell;
     }

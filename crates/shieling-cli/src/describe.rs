@@ -9,7 +9,7 @@ use shieling::policy::PRESETS;
 
 use crate::config::Printable;
 use crate::options::{Describe, EnvironmentName, PolicyName, Prefix};
-use crate::plan::{Plan, Purpose};
+use crate::plan::{ContainerPlan, Plan, Purpose};
 use crate::run::{self, Library};
 use crate::setup;
 use crate::words::Failure;
@@ -36,7 +36,14 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<EnvironmentF
             EnvironmentName::Container => PathBuf::from("sh"),
             EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => setup::shell_of(plan)?,
         },
-        network: plan.network.as_str().to_owned(),
+        network: match &plan.container {
+            // Known once it has started.
+            Some(container) if container.attach.is_some() => "that of the container".to_owned(),
+            Some(ContainerPlan {
+                network: Some(network), ..
+            }) => format!("`{}` of the engine's", crate::escape::line(network)),
+            Some(_) | None => plan.network.as_str().to_owned(),
+        },
         hosts: hosts(plan),
         persistence,
         policies: policies(plan),

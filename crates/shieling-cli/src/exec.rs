@@ -1,9 +1,10 @@
 //! `shieling exec`: one command, from the options to the exit status.
 
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use shieling::outcome::{Outcome, Status};
+use shieling::outcome::{Confinement, Outcome, Status};
 
 use crate::approver::Terminal;
 use crate::options::{Approval, Chosen, Exec};
@@ -25,7 +26,11 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
 
 /// Prints the outcome of a command that could not be started.
 pub(crate) fn print_failure(error: String, environment: Option<&Chosen>) -> Result<(), Failure> {
-    let here = std::env::current_dir().unwrap_or_default();
+    let here = match environment {
+        // No directory of this machine is one of that.
+        Some(Chosen::Ssh(destination)) => destination.directory().map(PathBuf::from).unwrap_or_default(),
+        Some(Chosen::Here(_)) | None => std::env::current_dir().unwrap_or_default(),
+    };
     let environment = environment.map_or(Purpose::Exec.default_environment(), Chosen::name);
     let outcome = Outcome {
         error: Some(error),
@@ -62,6 +67,11 @@ fn run(options: &Exec) -> Result<u8, Failure> {
         } => {
             // The outcome keeps a part of what was copied whole.
             outcome.truncated &= plan.store_output;
+            let unconfined = plan.far.as_ref().is_some_and(|far| !far.is_confined());
+            if unconfined && outcome.confinement == Confinement::default() {
+                // Of a command that did not start nothing is known, and this is true of it all the same.
+                outcome.confinement.missing.push("sandbox".to_owned());
+            }
             if options.json {
                 if let Some(missing) = &missing {
                     outcome.error = Some(missing.what());

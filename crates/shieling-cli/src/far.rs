@@ -166,7 +166,13 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
                 "{destination} cannot be reached: {}; nothing was started",
                 line(&text)
             ));
-            failure.instead("see whether `ssh` works there by itself, and is on PATH here")
+            failure.instead(match error {
+                TransportError::TimedOut { .. } => format!(
+                    "see whether `ssh {} true` works without a question, also of hosts on the way",
+                    line(destination.host())
+                ),
+                _ => "see whether `ssh` works there by itself, and is on PATH here".to_owned(),
+            })
         }
         // The agent program has said why it does not serve.
         ConnectError::Link {
@@ -174,10 +180,22 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
             said,
         } if !said.is_empty() => {
             let said = said.strip_prefix("shieling-agent: ").unwrap_or(said);
-            Unreached::new(format!(
+            let (said, instead) = match said.split_once("; instead: ") {
+                Some((said, instead)) => (said, Some(instead)),
+                None => (said, None),
+            };
+            let failure = Unreached::new(format!(
                 "{destination} cannot be used: {}; nothing was started",
                 line(said)
-            ))
+            ));
+            // The shell's words, before the program had any.
+            let denied = said.contains("/agent-") && said.contains("Permission denied");
+            let elsewhere = "set XDG_CACHE_HOME there to a directory from which programs can be executed: the one where \
+                             the agent program is kept may be mounted `noexec`";
+            match instead.or(denied.then_some(elsewhere)) {
+                Some(instead) => failure.instead(line(instead)),
+                None => failure,
+            }
         }
         error => Unreached::new(format!(
             "{destination} cannot be used: {}; nothing was started",

@@ -182,22 +182,14 @@ pub(crate) struct ContainerPlan {
 impl ContainerPlan {
     /// What these settings say; the directory of the container that is worked in besides.
     fn new(settings: &Settings, workspace: &Path) -> Result<(Self, PathBuf), Failure> {
-        match (&settings.image, &settings.container) {
-            (None, None) => {
-                return Err(
-                    Failure::new("`--env container` needs an image; nothing was started").with(
-                        "instead",
-                        "name one with `--image debian:12`, or a container that runs with `--container NAME`",
-                    ),
-                );
-            }
-            (Some(_), Some(_)) => {
-                return Err(Failure::new(
-                    "`--image` makes a container and `--container` takes one that is there; nothing was started",
-                )
-                .with("instead", "leave one of them out"));
-            }
-            (Some(_), None) | (None, Some(_)) => {}
+        // Both together were refused before.
+        if settings.image.is_none() && settings.container.is_none() {
+            return Err(
+                Failure::new("`--env container` needs an image; nothing was started").with(
+                    "instead",
+                    "name one with `--image debian:12`, or a container that runs with `--container NAME`",
+                ),
+            );
         }
         let workdir = settings.workdir.clone();
         // Where an attached container is worked in depends on what it has.
@@ -637,6 +629,51 @@ fn leaves_room(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
     ))
 }
 
+/// Refuses what says how a container is made, where one is taken that is there: none of it would hold.
+fn fits_as_it_is(loaded: &Loaded) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    let of_the_owner = settings.user == Some(ContainerUser::Keep);
+    let given = [
+        ("image", settings.image.is_some()),
+        ("network", settings.network.is_some()),
+        ("engine-network", settings.engine_network.is_some()),
+        ("preset", settings.preset.is_some()),
+        ("workspace", loaded.workspace_named),
+        ("no-mount", settings.no_mount),
+        ("pull", settings.pull.is_some()),
+        ("volume", !settings.volume.is_empty()),
+        ("writable", settings.writable),
+        ("user keep", of_the_owner),
+        ("runtime", settings.runtime.is_some()),
+        ("unlimited", settings.unlimited),
+        ("memory", settings.memory.is_some()),
+        ("pids", settings.pids.is_some()),
+        ("cpus", settings.cpus.is_some()),
+        ("privileged", settings.privileged),
+        ("device", !settings.device.is_empty()),
+        ("cap-add", !settings.cap_add.is_empty()),
+    ];
+    let Some((key, _)) = given.into_iter().find(|(_, given)| *given) else {
+        return Ok(());
+    };
+    let by = loaded
+        .file_of(key)
+        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    let instead = match key {
+        "image" => "leave one of them out".to_owned(),
+        "workspace" => "leave it out; `--workdir DIR` is the directory of the container that is worked in".to_owned(),
+        _ => format!("leave `--{key}` out, or make a container of your own with `--image NAME`"),
+    };
+    Err(Failure::new(format!(
+        "`--{key}` has no effect with `--container`{by}; nothing was started"
+    ))
+    .with(
+        "because",
+        "it says how a container is made, and that one is there already",
+    )
+    .with("instead", instead))
+}
+
 /// Refuses what the environment cannot enforce.
 fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
     let refuse = |key: &str, why: &str, instead: &str| {
@@ -722,7 +759,10 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
                 return refuse(key, unknown, leave);
             }
         }
-        return Ok(());
+        return match settings.container {
+            Some(_) => fits_as_it_is(loaded),
+            None => Ok(()),
+        };
     }
     for (key, given) in [
         ("image", settings.image.is_some()),

@@ -48,9 +48,13 @@ pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
     )
 }
 
-/// Says on standard error, before the first command, which settings have no effect here, and which files decide
-/// what commands may do and can be changed by them.
+/// Says on standard error, before the first command, that nothing confines it on another machine, which settings have
+/// no effect here, and which files decide what commands may do and can be changed by them.
 pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
+    if let Some(far) = plan.far.as_ref().filter(|far| !far.is_confined()) {
+        let told = format!("note: commands run unconfined on {far}\n");
+        crate::print::write_all(io::stderr().lock(), &told)?;
+    }
     let sandbox_only = [("open-protected", plan.open_protected), ("allow-home", plan.allow_home)];
     for (key, given) in sandbox_only {
         if given && plan.amounts_to == EnvironmentName::Local {

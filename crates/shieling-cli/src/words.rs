@@ -140,8 +140,12 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         },
         Status::Running => lines.first(format!("still running: `{shown}`")),
         Status::Lost => {
+            let what = match outcome.survivors {
+                0 => "has ended with it",
+                _ => "may still be running",
+            };
             lines.first(format!(
-                "lost: contact to `{}` is gone; `{shown}` may still be running",
+                "lost: contact to `{}` is gone; `{shown}` {what}",
                 outcome.environment
             ));
         }
@@ -422,6 +426,12 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             lines.add("instead", escape::line(instead));
         }
     }
+    if outcome.status == Status::NeedsApproval && outcome.confinement.missing.iter().any(|layer| layer == "sandbox") {
+        lines.add(
+            "because",
+            "the machine where it would run can have no sandbox, so nothing would confine it there",
+        );
+    }
     if outcome.status == Status::NeedsApproval && !denial.is_for_length() {
         let by_policy = denial.reasons.iter().any(|reason| reason.rule != "approval");
         lines.add(
@@ -614,7 +624,10 @@ mod tests {
                 ..outcome(Status::Exited)
             },
             outcome(Status::OutOfMemory),
-            outcome(Status::Lost),
+            Outcome {
+                survivors: 1,
+                ..outcome(Status::Lost)
+            },
             Outcome {
                 error: Some("no shell\u{1b}".to_owned()),
                 ..outcome(Status::Failed)

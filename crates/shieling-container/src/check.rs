@@ -12,8 +12,10 @@ use crate::isolation::Mount;
 use crate::options::{Options, Reach};
 
 /// The files that the agent shows, which say what is in force.
-pub(crate) const FILES: [&str; 13] = [
+pub(crate) const FILES: [&str; 15] = [
     STATUS,
+    PROCESSES,
+    MEMORY,
     MOUNTS,
     DEVICES,
     USERS,
@@ -31,6 +33,10 @@ const STATUS: &str = "/proc/self/status";
 const MOUNTS: &str = "/proc/self/mountinfo";
 const DEVICES: &str = "/proc/self/net/dev";
 const USERS: &str = "/proc/self/uid_map";
+const PROCESSES: &str = "/proc/self/ns/pid";
+const MEMORY: &str = "/proc/self/ns/ipc";
+/// What the kernel calls the namespaces that it starts with.
+const FIRST: [&str; 2] = ["pid:[4026531836]", "ipc:[4026531839]"];
 
 /// What the files inside say.
 #[derive(Debug, Clone, Default)]
@@ -110,10 +116,48 @@ impl Inside {
         )
     }
 
+    /// The devices of its network besides the loopback; nothing if that cannot be seen.
+    fn devices(&self) -> Option<Vec<&str>> {
+        let lines = self.file(DEVICES)?.lines();
+        let names = lines.filter_map(|line| Some(line.split_once(':')?.0.trim()));
+        Some(names.filter(|device| *device != "lo").collect())
+    }
+
     /// Whether the container has control groups to look at.
     fn shows_groups(&self) -> bool {
         self.0.keys().any(|path| path.starts_with("/sys/fs/cgroup/"))
     }
+}
+
+/// What of the network is reached, as the engine tells and as the devices inside are: `none`, `host`, or which one.
+pub(crate) fn network(inside: &Inside, inspected: &Value) -> String {
+    let mode = inspected["HostConfig"]["NetworkMode"].as_str().unwrap_or_default();
+    match (mode, inside.devices()) {
+        ("none", Some(others)) if others.is_empty() => "none".to_owned(),
+        ("none", Some(others)) => format!("that of {}", others.join(", ")),
+        ("none" | "", _) => "not known".to_owned(),
+        ("host", _) => "host".to_owned(),
+        (mode, _) => format!("`{mode}` of the engine's"),
+    }
+}
+
+/// Whether what an engine tells of a namespace is that the container has its own.
+fn is_own(mode: &str, told: &str) -> bool {
+    match mode {
+        // With nothing said, Docker's is private, and shared memory was the host's before there was a word for it.
+        "PidMode" => matches!(told, "" | "private"),
+        _ => matches!(told, "private" | "shareable" | "none"),
+    }
+}
+
+/// A mount in words.
+fn mount_state(readonly: Option<bool>) -> String {
+    match readonly {
+        Some(true) => "one that cannot be written",
+        Some(false) => "one that can be written",
+        None => "no mount that can be seen",
+    }
+    .to_owned()
 }
 
 /// A path as `mountinfo` writes it, with blanks as octal numbers.
@@ -140,7 +184,7 @@ pub(crate) struct Asked<'a> {
 /// [`ContainerError::NotApplied`]: the first that was asked for and is not in force, or cannot be seen to be.
 pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> Result<Confinement, ContainerError> {
     let options = asked.options;
-    let mut enforced = vec!["pid".to_owned(), "mount".to_owned(), "ipc".to_owned()];
+    let host = &inspected["HostConfig"];
     let must = |what: &'static str, asked: &str, holds: bool, found: String| {
         if holds {
             return Ok(());
@@ -152,6 +196,29 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         })
     };
     let shown = |value: Option<&str>| value.unwrap_or("nothing that can be seen").to_owned();
+
+    // Engines can be configured to share these where nobody asks for it, and Podman tells of one that it shares that it
+    // is the container's own.
+    let mut enforced = Vec::new();
+    for (name, what, mode, link) in [
+        ("pid", "processes of its own", "PidMode", PROCESSES),
+        ("ipc", "shared memory of its own", "IpcMode", MEMORY),
+    ] {
+        let told = host[mode].as_str();
+        let is_first = inside.file(link).map(|name| FIRST.contains(&name));
+        // Another runtime may have a kernel of its own, whose first namespace that is.
+        let is_seen = options.runtime.is_some() || is_first == Some(false);
+        let own = is_seen && told.is_some_and(|told| is_own(mode, told));
+        let found = if is_first == Some(true) { Some("host") } else { told };
+        must(what, "private", own || !options.is_own(), shown(found))?;
+        if own {
+            enforced.push(name.to_owned());
+        }
+    }
+    // No engine makes a container without; seen is that it has a root of its own.
+    if inside.mounts().any(|(at, _)| at == "/") {
+        enforced.push("mount".to_owned());
+    }
 
     let user = inside.user();
     if let Some(asked) = asked.user {
@@ -182,7 +249,7 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         let new = inside.status("NoNewPrivs");
         must("no new privileges", "1", new == Some("1"), shown(new))?;
         let root = inside.is_readonly(Path::new("/"));
-        must("the read-only root", "ro", root == Some(true), format!("{root:?}"))?;
+        must("the read-only root", "ro", root == Some(true), mount_state(root))?;
         let seccomp = inside.status("Seccomp");
         must("the filter of system calls", "2", seccomp == Some("2"), shown(seccomp))?;
     }
@@ -197,15 +264,13 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         }
     }
 
+    let others = inside.devices();
     if options.network == Reach::None && options.is_own() {
-        let others: Vec<&str> = inside
-            .file(DEVICES)
-            .unwrap_or_default()
-            .lines()
-            .filter_map(|line| Some(line.split_once(':')?.0.trim()))
-            .filter(|device| *device != "lo")
-            .collect();
-        must("the closed network", "none", others.is_empty(), others.join(", "))?;
+        let found = others.as_ref().map(|others| others.join(", "));
+        let closed = others.as_ref().is_some_and(Vec::is_empty);
+        must("the closed network", "none", closed, shown(found.as_deref()))?;
+    }
+    if network(inside, inspected) == "none" {
         enforced.push("network".to_owned());
     }
 
@@ -215,7 +280,7 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         }
         let target = mount.target.display().to_string();
         let found = inside.is_readonly(&mount.target);
-        must("a read-only mount", &target, found == Some(true), format!("{found:?}"))?;
+        must("a read-only mount", &target, found == Some(true), mount_state(found))?;
         let below = inside.mounts().find(|(at, options)| {
             at.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/'))
                 && !options.split(',').any(|one| one == "ro")
@@ -229,7 +294,6 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
     }
 
     // A runtime with a kernel of its own shows no groups inside; the engine has them outside.
-    let host = &inspected["HostConfig"];
     let elsewhere = options.runtime.is_some() && !inside.shows_groups();
     let limit = |what, asked: Option<u64>, found: Option<u64>, inspected: &Value, exact: bool| {
         let Some(asked) = asked.filter(|_| options.is_own()) else {
@@ -294,6 +358,8 @@ mod tests {
             ),
             (DEVICES, "Inter-|\n face |\n    lo:  0 0\n"),
             (USERS, "         0          0 4294967295\n"),
+            (PROCESSES, "pid:[4026532255]"),
+            (MEMORY, "ipc:[4026532254]"),
             ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"),
             ("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "536870912\n"),
             ("/sys/fs/cgroup/pids/pids.max", "256\n"),
@@ -320,7 +386,53 @@ mod tests {
             user: Some("65534:65534"),
             readonly: false,
         };
-        compare(&asked, inside, &Value::Null)
+        compare(&asked, inside, &told("private"))
+    }
+
+    /// What the engine tells of a container without a network.
+    fn told(mode: &str) -> Value {
+        serde_json::json!({ "HostConfig": { "PidMode": mode, "IpcMode": mode, "NetworkMode": "none" } })
+    }
+
+    #[test]
+    fn of_a_container_that_shares_the_hosts_namespaces_nothing_else_is_told() {
+        let options = Options::attached("x");
+        let asked = Asked {
+            options: &options,
+            mounts: &[],
+            user: None,
+            readonly: false,
+        };
+        let shares = serde_json::json!({
+            "HostConfig": { "PidMode": "host", "IpcMode": "host", "NetworkMode": "host" }
+        });
+        let devices = inside(&[(DEVICES, "lo: 0\neth0: 0\n")]);
+        let found = compare(&asked, &devices, &shares).unwrap().enforced;
+        for layer in ["pid", "ipc", "network"] {
+            assert!(!found.iter().any(|one| one == layer), "{found:?}");
+        }
+        assert_eq!(network(&devices, &shares), "host");
+        // Whatever the engine says of it.
+        let first = inside(&[(PROCESSES, "pid:[4026531836]"), (MEMORY, "ipc:[4026531839]")]);
+        let found = compare(&asked, &first, &told("private")).unwrap().enforced;
+        assert!(!found.iter().any(|one| one == "pid" || one == "ipc"), "{found:?}");
+        let found = compare(&asked, &inside(&[]), &told("private")).unwrap().enforced;
+        for layer in ["pid", "ipc", "network"] {
+            assert!(found.iter().any(|one| one == layer), "{found:?}");
+        }
+        assert_eq!(network(&devices, &told("private")), "that of eth0");
+        assert_eq!(network(&devices, &Value::Null), "not known");
+        // What nobody told is not in force, and for one of ours that is an error.
+        let ours = Options::image("x");
+        let asked = Asked {
+            options: &ours,
+            ..asked
+        };
+        let error = compare(&asked, &inside(&[]), &shares).unwrap_err().to_string();
+        assert!(
+            error.contains("processes of its own: asked for private, in force is host"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -328,8 +440,8 @@ mod tests {
         let found = compared(&inside(&[])).unwrap();
         let layers = [
             "pid",
-            "mount",
             "ipc",
+            "mount",
             "user",
             "capabilities",
             "no_new_privileges",

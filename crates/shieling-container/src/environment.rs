@@ -8,13 +8,14 @@ mod own;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
-    Platform, WritablePaths,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, LimitCounts,
+    Network, Platform, WritablePaths,
 };
-use shieling::outcome::Confinement;
+use shieling::outcome::{Confinement, Outcome, Status};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
 use shieling_remote::transport::{ConnectError, Transport};
@@ -26,10 +27,13 @@ use crate::agent::Agent;
 use crate::check::{self, Inside};
 use crate::client::Engine;
 use crate::discover::{Choice, Surroundings, discover, sockets};
-use crate::error::ContainerError;
+use crate::error::{ContainerError, EngineError};
 use crate::isolation;
 use crate::options::{Options, Reach, Run};
 use crate::spec;
+
+/// How long the end of a container is waited for once contact to it was lost.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// An environment whose commands run in a container.
 ///
@@ -159,6 +163,13 @@ impl Container {
         Some(self.inner.now()?.remote.surroundings().os_release)
     }
 
+    /// What of the network is reached, as it was seen: `none`, `host`, or which one in words; nothing if it has not
+    /// started.
+    #[must_use]
+    pub fn network(&self) -> Option<String> {
+        Some(self.inner.now()?.network.clone())
+    }
+
     /// The limits that are asked for and checked: bytes of memory, and processes.
     #[must_use]
     pub fn limits(&self) -> (Option<u64>, Option<u64>) {
@@ -184,10 +195,12 @@ impl Inner {
     async fn begin(self: &Arc<Self>) -> Result<Running, ContainerError> {
         let failed = Arc::new(Mutex::new(None));
         let made = Arc::new(Mutex::new(None));
+        let looked = Arc::new(Mutex::new(None));
         let way = Arc::new(Way {
             inner: Arc::clone(self),
             failed: Arc::clone(&failed),
             made: Arc::clone(&made),
+            looked: Arc::clone(&looked),
         });
         let remote = Remote::over(way as Arc<dyn Transport>, Timing::default()).await;
         let taken = |slot: &Mutex<Option<ContainerError>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -204,11 +217,21 @@ impl Inner {
         let inside = Inside(shown);
         let id = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let inspected = match &id {
-            Some(id) if self.options.runtime.is_some() => {
+            Some(id) => {
                 let path = format!("/containers/{}/json", crate::client::escaped(id));
-                self.engine.get(&path, "what a container is").await?
+                match self.engine.get(&path, "what a container is").await {
+                    Ok(inspected) => inspected,
+                    Err(error) => {
+                        self.end(&remote, Some(id)).await;
+                        return Err(error.into());
+                    }
+                }
             }
-            _ => serde_json::Value::Null,
+            None => looked
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+                .unwrap_or_default(),
         };
         let asked = check::Asked {
             options: &self.options,
@@ -224,6 +247,8 @@ impl Inner {
             Ok(confinement) => Ok(Running {
                 remote,
                 confinement,
+                network: check::network(&inside, &inspected),
+                container: inspected["Id"].as_str().unwrap_or_default().to_owned(),
                 id,
             }),
             Err(error) => {
@@ -231,6 +256,20 @@ impl Inner {
                 Err(error)
             }
         }
+    }
+
+    /// Whether a container is known to run no more, so long at most as it takes to end one.
+    async fn has_ended(&self, container: &str) -> bool {
+        let path = format!("/containers/{}/json", crate::client::escaped(container));
+        let begun = Instant::now();
+        while begun.elapsed() < ENDING {
+            match self.engine.get(&path, "whether a container runs").await {
+                Err(EngineError::Refused { status: 404, .. }) => return true,
+                Ok(found) if found["State"]["Running"] == false => return true,
+                Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+        false
     }
 
     /// Ends a link, and waits until its container is removed.
@@ -258,6 +297,7 @@ struct Way {
     inner: Arc<Inner>,
     failed: Arc<Mutex<Option<ContainerError>>>,
     made: Arc<Mutex<Option<String>>>,
+    looked: Arc<Mutex<Option<serde_json::Value>>>,
 }
 
 impl Transport for Way {
@@ -270,9 +310,10 @@ impl Transport for Way {
     ) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
         Box::pin(async move {
             let made = |id: String| *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            let looked = |found| *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             let connected = match &self.inner.options.run {
                 Run::Image { .. } => own::connect(&self.inner, made).await,
-                Run::Attached { container } => attached::connect(&self.inner, container).await,
+                Run::Attached { container } => attached::connect(&self.inner, container, looked).await,
             };
             connected.map_err(|error| {
                 let refused = shieling_remote::transport::TransportError::Refused {
@@ -354,10 +395,35 @@ impl Environment for Container {
     }
 
     fn confinement(&self) -> Confinement {
-        self.inner
-            .now()
-            .map(|running| running.confinement.clone())
-            .unwrap_or_default()
+        // Also of one that has ended: it is told of the command that ended with it.
+        let running = self.inner.lock().clone();
+        running.map(|running| running.confinement.clone()).unwrap_or_default()
+    }
+
+    /// Whether the container of a command that was lost has ended, and so the command, is asked of the engine.
+    fn tell(&self, outcome: &mut Outcome, before: &LimitCounts) {
+        outcome.add_held_back(self.held_back());
+        outcome.hints = self.hints(outcome);
+        outcome.limits_hit = self.limits_hit(outcome, before);
+        if outcome.status != Status::Lost {
+            return;
+        }
+        let running = self.inner.lock().clone();
+        let Some(running) = running.filter(|running| running.remote.end().is_some()) else {
+            return;
+        };
+        let inner = Arc::clone(&self.inner);
+        let looking = async move { inner.has_ended(&running.container).await };
+        if inner::apart(looking) == Some(true) {
+            outcome.survivors = 0;
+            let new = match self.inner.options.is_own() {
+                true => {
+                    "the next command gets another one, in which nothing of its `/tmp`, its files and its jobs is left"
+                }
+                false => "all that ran in it has ended",
+            };
+            outcome.error = Some(format!("the container has ended; {new}"));
+        }
     }
 
     fn platform(&self) -> Option<Platform> {

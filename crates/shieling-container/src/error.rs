@@ -168,7 +168,7 @@ impl ContainerError {
             Self::DiskFull { .. } => "free space for the engine, for example with `docker system prune`".to_owned(),
             Self::NotApplied { what, .. } if *what == "the limit on memory" || *what == "the limit on processes" => {
                 "run an engine that can limit (rootless engines need control groups of version 2), or go without \
-                 these limits with `--unlimited`"
+                 these limits: with `--unlimited`, and without `--memory` and `--pids`"
                     .to_owned()
             }
             Self::NotApplied { .. } => return None,

@@ -12,8 +12,12 @@ use crate::error::ContainerError;
 use crate::options::{Options, Reach};
 
 /// Where engines and what they stand on listen by default, besides the sockets that discovery knows.
-const SOCKETS: [&str; 7] = [
+const SOCKETS: [&str; 11] = [
     "/run/docker.sock",
+    "/run/docker/containerd/containerd.sock",
+    "/run/docker/containerd/containerd.sock.ttrpc",
+    "/run/docker/metrics.sock",
+    "/run/containerd/containerd.sock.ttrpc",
     "/run/podman/podman.sock",
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
@@ -21,6 +25,23 @@ const SOCKETS: [&str; 7] = [
     "/run/systemd/private",
     "/run/snapd.socket",
 ];
+
+/// The names that engines, and what they stand on, give their sockets wherever their directories are.
+const SOCKET_NAMES: [&str; 7] = [
+    "docker.sock",
+    "podman.sock",
+    "containerd.sock",
+    "containerd.sock.ttrpc",
+    "containerd-debug.sock",
+    "crio.sock",
+    "buildkitd.sock",
+];
+/// How deep, and among how many entries, sockets are looked for by these names.
+const SOCKET_DEPTH: usize = 3;
+const SOCKET_ENTRIES: usize = 10_000;
+
+/// The directory of a container in which the agent program is.
+const OF_US: &str = "/.shieling";
 
 /// Directories of the host whose content is more than files.
 const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -39,6 +60,9 @@ pub(crate) struct Mount {
 /// What is not there, and what would undo isolation without having been acknowledged. `sockets` are those at which
 /// engines are known to listen.
 pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount>, ContainerError> {
+    if options.is_own() {
+        are_free(options)?;
+    }
     let mut mounts = Vec::new();
     if let Some(workspace) = &options.workspace {
         mounts.push(Mount {
@@ -113,6 +137,53 @@ pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount
     Ok(mounts)
 }
 
+/// Refuses places in the container that something else has: engines pass over one of the two, or say it in words of
+/// their own.
+fn are_free(options: &Options) -> Result<(), ContainerError> {
+    let workdir = (
+        "--workdir",
+        format!("`--workdir {}`", options.workdir.display()),
+        &options.workdir,
+    );
+    let volumes = options.volumes.iter().map(|volume| {
+        let given = format!("`--volume {}:{}`", volume.source.display(), volume.target.display());
+        ("--volume", given, &volume.target)
+    });
+    let mut taken: Vec<(PathBuf, String)> = Vec::new();
+    if options.is_hardened() {
+        let memory = "the container's private directory in memory, unless it is made with `--preset plain`";
+        taken.push(("/tmp".into(), memory.to_owned()));
+    }
+    taken.push(("/etc".into(), "where the engine puts files of its own".to_owned()));
+    for (option, given, target) in std::iter::once(workdir).chain(volumes) {
+        // Without a step that means nothing, as engines take it.
+        let target: PathBuf = target.components().collect();
+        let refuse = |why: &str| {
+            Err(ContainerError::Options {
+                what: format!("{given} cannot hold: `{}` is {why}", target.display()),
+                instead: format!("give `{option}` another path in the container"),
+            })
+        };
+        if target.starts_with(OF_US) {
+            return refuse("where the agent program is");
+        }
+        // A device or a file of shared memory may be what the container is there for.
+        let of_the_kernel = target.starts_with("/proc") || target.starts_with("/sys") || target == Path::new("/dev");
+        if of_the_kernel {
+            return refuse("the kernel's own");
+        }
+        if let Some((_, why)) = taken.iter().find(|(place, _)| *place == target) {
+            return refuse(why);
+        }
+        let why = match option {
+            "--workdir" => "the directory that is worked in".to_owned(),
+            _ => format!("taken by {given}"),
+        };
+        taken.push((target, why));
+    }
+    Ok(())
+}
+
 /// The sockets of engines that run for single users.
 fn of_users() -> Vec<PathBuf> {
     let Ok(users) = std::fs::read_dir("/run/user") else {
@@ -141,13 +212,42 @@ fn opens(source: &Path, sockets: &[PathBuf]) -> Option<String> {
     if let Some(kernel) = OF_THE_KERNEL.iter().find(|kernel| source.starts_with(kernel)) {
         return Some(format!("`{kernel}` is a way into the kernel of this host"));
     }
-    let held = sockets
+    let known = sockets
         .iter()
-        .find(|socket| socket.starts_with(source) && std::fs::symlink_metadata(socket).is_ok())?;
+        .find(|socket| socket.starts_with(source) && std::fs::symlink_metadata(socket).is_ok());
+    let held = known.cloned().or_else(|| socket_below(source))?;
     Some(format!(
         "`{}` is in it: whoever reaches an engine can do anything on this host, also through a read-only mount",
         held.display()
     ))
+}
+
+/// A socket below a directory that has the name of an engine's, nearest first and within the bounds above.
+fn socket_below(source: &Path) -> Option<PathBuf> {
+    let mut left = SOCKET_ENTRIES;
+    let mut level = vec![source.to_owned()];
+    for _ in 0..=SOCKET_DEPTH {
+        let mut below = Vec::new();
+        // What cannot be read is not known to hold one.
+        for entry in level
+            .iter()
+            .filter_map(|path| std::fs::read_dir(path).ok())
+            .flatten()
+            .flatten()
+        {
+            left = left.checked_sub(1)?;
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            if kind.is_socket() && SOCKET_NAMES.iter().any(|known| name == *known) {
+                return Some(entry.path());
+            }
+            if kind.is_dir() {
+                below.push(entry.path());
+            }
+        }
+        level = below;
+    }
+    None
 }
 
 /// The user and the group that the workspace belongs to.
@@ -225,6 +325,91 @@ mod tests {
             options.acknowledge_unsafe = true;
             assert!(mounts(&options, &known).is_ok(), "{source}");
         }
+    }
+
+    #[test]
+    fn an_engines_socket_is_known_by_its_name_where_no_list_has_it() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("exec/containerd/deep/er")).unwrap();
+        std::fs::create_dir_all(root.join("plain/a/b/c/d")).unwrap();
+        let listens = [
+            "exec/containerd/containerd.sock",
+            "plain/a/application.sock",
+            // Beyond the bound.
+            "plain/a/b/c/d/docker.sock",
+        ]
+        .map(|socket| UnixListener::bind(root.join(socket)).unwrap());
+        std::fs::write(root.join("plain/docker.sock"), "a file").unwrap();
+        for (source, refused) in [("exec", true), ("exec/containerd", true), ("", true), ("plain", false)] {
+            let mut options = Options::image("x");
+            options.volumes = vec![Volume {
+                source: root.join(source),
+                target: "/x".into(),
+                readonly: true,
+            }];
+            let found = mounts(&options, &[]);
+            let expected = matches!(found, Err(ContainerError::Unsafe { .. }));
+            assert_eq!(expected, refused, "{source}: {found:?}");
+        }
+        drop(listens);
+    }
+
+    #[test]
+    fn a_place_in_the_container_that_is_taken_is_refused_by_its_name() {
+        let volume = |target: &str| Volume {
+            source: "/opt".into(),
+            target: target.into(),
+            readonly: false,
+        };
+        let told = |change: &dyn Fn(&mut Options)| {
+            let mut options = Options::image("x");
+            options.acknowledge_unsafe = true;
+            change(&mut options);
+            match mounts(&options, &[]) {
+                Err(ContainerError::Options { what, .. }) => what,
+                other => format!("{other:?}"),
+            }
+        };
+        for (target, why) in [
+            ("/tmp", "the container's private directory in memory"),
+            ("/tmp/", "the container's private directory in memory"),
+            ("/.shieling", "where the agent program is"),
+            ("/.shieling/x", "where the agent program is"),
+            ("/workspace", "the directory that is worked in"),
+            ("/proc", "the kernel's own"),
+            ("/sys/fs", "the kernel's own"),
+            ("/etc", "where the engine puts files of its own"),
+        ] {
+            let what = told(&|options| options.volumes = vec![volume(target)]);
+            assert!(
+                what.contains(&format!("`--volume /opt:{target}` cannot hold")),
+                "{what}"
+            );
+            assert!(what.contains(why), "{what}");
+        }
+        let twice = told(&|options| options.volumes = vec![volume("/a"), volume("/b"), volume("/a")]);
+        assert!(twice.contains("`/a` is taken by `--volume /opt:/a`"), "{twice}");
+        let moved = told(&|options| options.workdir = "/tmp".into());
+        assert!(moved.contains("`--workdir /tmp` cannot hold"), "{moved}");
+        let moved = told(&|options| options.workdir = "/etc".into());
+        assert!(moved.contains("`--workdir /etc` cannot hold"), "{moved}");
+        for fits in [
+            &["/tmp/x"][..],
+            &["/workspace/x"],
+            &["/etc/x"],
+            &["/dev/shm"],
+            &["/a", "/a/b"],
+        ] {
+            let mut options = Options::image("x");
+            options.volumes = fits.iter().map(|target| volume(target)).collect();
+            assert!(mounts(&options, &[]).is_ok(), "{fits:?}");
+        }
+        // What is in an image as it is may be covered.
+        let mut plain = Options::image("x");
+        plain.preset = crate::options::Preset::Plain;
+        plain.volumes = vec![volume("/tmp")];
+        assert!(mounts(&plain, &[]).is_ok());
     }
 
     #[test]

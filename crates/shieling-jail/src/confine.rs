@@ -1,7 +1,7 @@
 //! What binds each command before it becomes its program: no capability, no way to get one, the filter
 //! of system calls, Landlock, its control group, and its turn when memory runs out.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use libc::sock_filter;
 use rustix::fs::{Mode, OFlags};
@@ -32,6 +32,8 @@ pub(crate) struct Binding<'a> {
     pub(crate) confinement: Option<&'a Confinement>,
     /// The group for memory, where only commands are in it.
     pub(crate) apart: Option<&'a Apart>,
+    /// The list of processes, to be written to, where nothing is confined and commands are to be killed first.
+    pub(crate) killed_first: Option<BorrowedFd<'a>>,
 }
 
 impl Binding<'_> {
@@ -39,6 +41,10 @@ impl Binding<'_> {
     pub(crate) fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
         if let Some(apart) = self.apart {
             apart.enter()?;
+        }
+        if let Some(proc) = self.killed_first {
+            // As below.
+            let _ = be_first(proc);
         }
         self.confinement
             .map_or(Ok(()), |confinement| confinement.bind_command(terminal))
@@ -48,6 +54,27 @@ impl Binding<'_> {
 /// What the kernel adds to what a command uses when it chooses whom to kill for memory: all that there is, so
 /// that it chooses among commands, by their size, and none of those who look after them.
 const FIRST: &[u8] = b"1000";
+
+/// Has this process killed before ours when memory runs out. In a sandbox it cannot take it back: its own list of
+/// processes is read-only, or closed to it by Landlock.
+fn be_first(proc: BorrowedFd<'_>) -> Result<(), Errno> {
+    let open = || {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        rustix::fs::openat(proc, c"self/oom_score_adj", flags, Mode::empty())
+    };
+    let score = match open() {
+        // Our own files belong to the host's root while our memory is closed. That it is open meanwhile is of
+        // no use to other commands, whom Landlock keeps from it.
+        Err(Errno::ACCESS) => {
+            rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+            let score = open();
+            rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+            score
+        }
+        opened => opened,
+    };
+    rustix::io::write(score?, FIRST).map(drop)
+}
 
 impl Confinement {
     /// Prepares it, over the files as they are seen now; nothing for a plan that confines nothing. `proc` is the
@@ -81,29 +108,8 @@ impl Confinement {
     /// command's own.
     fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
         // Where the host's list of processes cannot be written to, the kernel chooses by size alone.
-        let _ = self.be_first();
+        let _ = be_first(self.proc.as_fd());
         self.rules.apply(terminal)
-    }
-
-    /// Has this process killed before ours when memory runs out. It cannot take it back: its own list of processes
-    /// is read-only, or closed to it by Landlock.
-    fn be_first(&self) -> Result<(), Errno> {
-        let open = || {
-            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-            rustix::fs::openat(&self.proc, c"self/oom_score_adj", flags, Mode::empty())
-        };
-        let score = match open() {
-            // Our own files belong to the host's root while our memory is closed. That it is open meanwhile is of
-            // no use to other commands, whom Landlock keeps from it.
-            Err(Errno::ACCESS) => {
-                rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-                let score = open();
-                rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-                score
-            }
-            opened => opened,
-        };
-        rustix::io::write(score?, FIRST).map(drop)
     }
 
     /// The parts that this kernel is too old for, by name.

@@ -43,6 +43,7 @@ pub(crate) struct Init {
     host: Option<OwnedFd>,
     view: Option<View>,
     confinement: Option<Confinement>,
+    killed_first: Option<OwnedFd>,
     apart: Option<Apart>,
     kills: OomCounter,
     eye: Option<Eye>,
@@ -112,6 +113,7 @@ impl Init {
             host: host.map(|host| own(host.as_fd())).transpose()?,
             view,
             confinement: None,
+            killed_first: None,
             apart: None,
             kills,
             eye: None,
@@ -147,6 +149,11 @@ impl Init {
     /// Whether supervisors can be told from commands by their numbers, where commands can name them.
     pub(crate) fn is_numbered(&self) -> bool {
         self.jobs.numbers.as_ref().is_none_or(|numbers| numbers.given)
+    }
+
+    /// Has commands killed before ours when memory runs out, from now on; by this list of processes.
+    pub(crate) fn kill_first(&mut self, proc: OwnedFd) {
+        self.killed_first = Some(proc);
     }
 
     /// Has commands confined from now on.
@@ -341,6 +348,7 @@ impl Init {
                 let binding = Binding {
                     confinement: self.confinement.as_ref(),
                     apart: self.apart.as_ref(),
+                    killed_first: self.killed_first.as_ref().map(|proc| proc.as_fd()),
                 };
                 supervisor::run(channels, binding, &self.kills, probe)
             }

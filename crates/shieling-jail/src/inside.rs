@@ -203,6 +203,12 @@ fn finish(plan: &Plan, mut init: Init, outside: Outside, mut files: Vec<OwnedFd>
         missing.extend(confinement.missing().map(str::to_owned));
         init.confine(confinement);
     }
+    if plan.killed_first && !confined {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(proc) = rustix::fs::open(c"/proc", flags, Mode::empty()) {
+            init.kill_first(proc);
+        }
+    }
     enforced.extend(held.enforced.iter().cloned());
     if plan.once {
         init.expect_one();

@@ -79,6 +79,9 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Whether one command is expected: then neither a supervisor nor a jail is made before it is asked for.
     pub once: bool,
+    /// Whether the kernel kills commands before what looks after them when memory runs out, also where nothing is
+    /// confined. In a sandbox it always does.
+    pub killed_first: bool,
 }
 
 /// A directory of the host that belongs to another user, shown as if it were this user's: what is made in it

@@ -79,6 +79,8 @@ pub(crate) struct Loaded {
     pub(crate) settings: Settings,
     /// The workspace, absolute and without symbolic links.
     pub(crate) workspace: PathBuf,
+    /// Whether somebody named it.
+    pub(crate) workspace_named: bool,
     /// The files that were read, absolute.
     pub(crate) files: Vec<PathBuf>,
     layers: Figment,
@@ -90,6 +92,7 @@ impl Loaded {
         Self {
             settings,
             workspace,
+            workspace_named: false,
             files: Vec::new(),
             layers: Figment::new(),
         }
@@ -189,6 +192,7 @@ pub(crate) fn load(
     Ok(Loaded {
         settings,
         workspace,
+        workspace_named: source.workspace.is_some(),
         files: read,
         layers,
     })

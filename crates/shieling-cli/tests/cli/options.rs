@@ -125,6 +125,35 @@ fn what_this_version_cannot_honour_is_refused_and_says_the_way_on() {
 }
 
 #[test]
+#[cfg(feature = "container")]
+fn what_says_how_a_container_is_made_is_refused_for_one_that_is_there() {
+    for (option, key) in [
+        (&["--network", "none"][..], "network"),
+        (&["--network", "loopback"], "network"),
+        (&["--engine-network", "bridge"], "engine-network"),
+        (&["--preset", "hardened"], "preset"),
+        (&["--workspace", "/tmp"], "workspace"),
+        (&["--no-mount"], "no-mount"),
+        (&["--pull", "always"], "pull"),
+        (&["--volume", "/opt:/opt"], "volume"),
+        (&["--user", "keep"], "user keep"),
+        (&["--memory", "1GiB"], "memory"),
+        (&["--pids", "9"], "pids"),
+        (&["--cpus", "1.5"], "cpus"),
+        (&["--unlimited"], "unlimited"),
+        (&["--runtime", "runc"], "runtime"),
+        (&["--writable"], "writable"),
+        (&["--privileged"], "privileged"),
+        (&["--cap-add", "NET_RAW"], "cap-add"),
+    ] {
+        let ran = exec(&[&["--env", "container", "--container", "no-such"][..], option].concat()).run();
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{option:?}");
+        let told = format!("`--{key}` has no effect with `--container`; nothing was started");
+        assert!(ran.stderr.contains(&told), "{option:?}: {ran}");
+    }
+}
+
+#[test]
 fn without_a_command_nothing_can_be_done() {
     for args in [
         &["exec"][..],

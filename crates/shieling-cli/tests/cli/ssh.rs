@@ -159,6 +159,12 @@ fn a_machine_without_a_sandbox_is_unconfined_says_so_and_asks() {
     let env = far.env();
     let asked = far.run(&["exec", "--env", &env, "echo started"]);
     assert_eq!((asked.exit, asked.stdout.as_str()), (Some(126), ""), "{asked}");
+    assert!(asked.stderr.contains("nothing would confine it there"), "{asked}");
+    let noted = far.run(&["exec", "--env", &env, "--approval", "policy", "cat note"]);
+    assert!(
+        noted.stderr.starts_with("note: commands run unconfined on `ssh://"),
+        "{noted}"
+    );
     let described = far.run(&["describe", "--env", &env]);
     let told = "Commands and files are on another machine, unconfined, since it can have no sandbox: ";
     assert!(described.stdout.contains(told), "{described}");
@@ -182,7 +188,8 @@ fn a_machine_without_a_sandbox_is_unconfined_says_so_and_asks() {
         (&outcome["stdout"], &outcome["environment"]),
         (&"hello\n".into(), &"ssh".into())
     );
-    assert_eq!(outcome["confinement"]["enforced"], serde_json::json!([]));
+    let confinement = serde_json::json!({ "enforced": [], "missing": ["sandbox"] });
+    assert_eq!(outcome["confinement"], confinement);
     // Only reading stands there, so what cannot be read is not let through.
     let unread = far.run(&[
         "exec",
@@ -219,6 +226,14 @@ fn what_cannot_be_had_over_there_is_refused_by_name_before_anything_starts() {
     assert!(
         nowhere.exit == Some(125) && nowhere.stderr.contains("cannot be opened"),
         "{nowhere}"
+    );
+    let outcome = far
+        .run(&["exec", "--env", &format!("{env}/nowhere"), "--json", "true"])
+        .outcome();
+    assert_eq!(
+        outcome["cwd"],
+        format!("{}/nowhere", far.workspace.display()),
+        "{outcome}"
     );
     let wrong = far.run(&["exec", "--env", "ssh://-oProxyCommand=id", "true"]);
     assert!(

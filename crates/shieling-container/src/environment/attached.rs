@@ -15,7 +15,7 @@ use super::inner::{Inner, in_background};
 use crate::attach::Output;
 use crate::client::{Engine, QUICK, escaped};
 use crate::error::{ContainerError, EngineError, meant};
-use crate::options::{Options, Preset};
+use crate::options::{Options, Preset, Reach};
 use crate::spec::Image;
 
 /// How long to wait between two looks at a program that starts.
@@ -36,7 +36,8 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
         (options.privileged, "--privileged"),
         (!options.devices.is_empty(), "--device"),
         (!options.capabilities.is_empty(), "--cap-add"),
-        (options.network != crate::options::Reach::None, "--network"),
+        (options.network == Reach::Host, "--network"),
+        (matches!(options.network, Reach::Named(_)), "--engine-network"),
     ] {
         if given {
             return Err(ContainerError::Options {
@@ -90,13 +91,18 @@ fn runs(container: &str, found: &Value) -> Result<(), ContainerError> {
     })
 }
 
-/// Copies the agent in and executes it.
-pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Connection, ContainerError> {
+/// Copies the agent in and executes it. `looked` is given what the engine tells of the container.
+pub(super) async fn connect(
+    inner: &Arc<Inner>,
+    container: &str,
+    looked: impl FnOnce(Value),
+) -> Result<Connection, ContainerError> {
     let engine = &inner.engine;
     let found = inspect(engine, container).await?;
     runs(container, &found)?;
     // By its id: another one may get the name.
     let id = escaped(found["Id"].as_str().unwrap_or(container));
+    looked(found);
     let directory = format!(".shieling-{}-{}", std::process::id(), unique());
     let mut failed = Vec::new();
     for place in ["", "/tmp", "/var/tmp", "/run", "/dev/shm"] {
@@ -123,7 +129,12 @@ pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Conne
         };
         let started = match copied {
             Ok(()) => execute(inner, &id, left).await,
-            Err(why) => Err(why),
+            Err(why) => {
+                // A part of it may be there, and would take the memory of the container.
+                let mut left = left;
+                left.remove().await;
+                Err(why)
+            }
         };
         match started {
             Ok(connection) => return Ok(connection),
@@ -146,6 +157,8 @@ fn unique() -> u64 {
 
 /// An archive of a directory with the agent program in it, readable for everyone.
 fn archive(directory: &str, program: &[u8]) -> Bytes {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_secs());
     let mut bytes = Vec::with_capacity(program.len() + 4096);
     for (name, kind, content) in [
         (format!("{directory}/"), b'5', &[][..]),
@@ -158,7 +171,8 @@ fn archive(directory: &str, program: &[u8]) -> Bytes {
         put(108, "0000000\0");
         put(116, "0000000\0");
         put(124, &format!("{:011o}\0", content.len()));
-        put(136, "00000000000\0");
+        // By its age a later start knows what this one has left.
+        put(136, &format!("{now:011o}\0"));
         put(148, "        ");
         put(257, "ustar\x0000");
         header[156] = kind;
@@ -325,21 +339,32 @@ impl Left {
     }
 }
 
-/// Has the agent remove itself, as the first user of the container.
+/// Removes the file of the agent, as the first user of the container.
 async fn remove(engine: &Engine, id: &str, path: &str) {
-    let words = [
-        path.to_owned(),
-        "--env".to_owned(),
-        "local".to_owned(),
-        "--remove-itself".to_owned(),
-    ];
-    if let Ok((_, streams)) = begin(engine, id, &words, Some("0")).await {
-        let (reader, mut writer) = tokio::io::split(streams);
-        // It ends with its input.
-        let _ = writer.shutdown().await;
-        let ended = async { Output::new(reader, Said::default()).read_to_end(&mut Vec::new()).await };
-        let _ = tokio::time::timeout(QUICK, ended).await;
+    // The agent needs no program of the container's. Where it cannot be executed, a shell has put it there.
+    let itself = [path, "--env", "local", "--remove-itself"];
+    let script = "test -f \"$1\" && true > \"$1\"; rm -f \"$1\"; rmdir \"${1%/*}\"";
+    let by_shell = ["/bin/sh", "-c", script, "sh", path];
+    for words in [&itself[..], &by_shell] {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        if ended_well(engine, id, &words).await {
+            return;
+        }
     }
+}
+
+/// Executes a program without input as the first user of the container, and whether it ended with status 0.
+async fn ended_well(engine: &Engine, id: &str, words: &[String]) -> bool {
+    let Ok((number, streams)) = begin(engine, id, words, Some("0")).await else {
+        return false;
+    };
+    let (reader, mut writer) = tokio::io::split(streams);
+    // The agent ends with its input.
+    let _ = writer.shutdown().await;
+    let ended = async { Output::new(reader, Said::default()).read_to_end(&mut Vec::new()).await };
+    let _ = tokio::time::timeout(QUICK, ended).await;
+    let ended = engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    ended.is_ok_and(|ended| ended["ExitCode"] == 0)
 }
 
 impl Drop for Left {

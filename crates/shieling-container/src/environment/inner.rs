@@ -32,8 +32,12 @@ pub(super) struct Inner {
 pub(super) struct Running {
     pub(super) remote: Remote,
     pub(super) confinement: Confinement,
+    /// What of the network is reached, in words.
+    pub(super) network: String,
     /// The container's id, of one of our own.
     pub(super) id: Option<String>,
+    /// The container's id.
+    pub(super) container: String,
 }
 
 impl Inner {
@@ -90,6 +94,23 @@ impl Inner {
             ..shieling_remote::agent::Setup::default()
         }
     }
+}
+
+/// Does something on a thread of its own and waits for it: the caller may be in an event loop. Nothing if there is no
+/// thread for it.
+pub(super) fn apart<T: Send>(work: impl Future<Output = T> + Send) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("shieling-container".to_owned());
+        thread
+            .spawn_scoped(scope, move || runtime.block_on(work))
+            .ok()?
+            .join()
+            .ok()
+    })
 }
 
 /// Does something on a thread of its own: whoever drops it may be at the end of a runtime.

@@ -89,6 +89,30 @@ async fn memory_and_processes_are_limited_and_an_excess_is_told() {
     }
 }
 
+/// Files in memory belong to nobody whom the kernel could kill for them; it killed the agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_in_memory_that_exceed_the_limit_end_the_command_and_not_the_container() {
+    let _turn = turn().await;
+    for kind in [Kind::Docker, Kind::Podman] {
+        let Some(engine) = engine(kind) else { continue };
+        for (memory, file) in [(64 << 20, "/tmp/x"), (48 << 20, "/tmp/x"), (40 << 20, "/dev/shm/x")] {
+            let mut options = engine.options(BUSYBOX);
+            options.memory = Some(memory);
+            let container = Arc::new(engine.open(options).await.unwrap());
+            let text = format!("cat /proc/self/oom_score_adj; dd if=/dev/zero of={file} bs=1M count=100");
+            let outcome = run(&container, &text).await;
+            assert_eq!(
+                outcome.status,
+                Status::OutOfMemory,
+                "{kind:?} {memory} {file}: {outcome:?}"
+            );
+            assert!(outcome.stdout.starts_with("1000\n"), "{outcome:?}");
+            assert_eq!(outcome.survivors, 0, "{outcome:?}");
+            container.close().await;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_engine_that_ignores_a_limit_starts_nothing() {
     let _turn = turn().await;

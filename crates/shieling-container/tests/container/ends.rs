@@ -67,6 +67,14 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         let begun = Instant::now();
         engine.remove(&id);
         let outcome = running.await.unwrap();
+        assert_eq!(outcome.survivors, 0, "{kind:?}: {outcome:?}");
+        let told = outcome.error.as_deref().unwrap_or_default();
+        assert!(
+            told.contains("the next command gets another one"),
+            "{kind:?}: {outcome:?}"
+        );
+        let enforced = &outcome.confinement.enforced;
+        assert!(enforced.iter().any(|layer| layer == "capabilities"), "{outcome:?}");
         assert_eq!(
             (outcome.status, outcome.stdout.as_str()),
             (Status::Lost, "begun\n"),

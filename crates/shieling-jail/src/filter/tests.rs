@@ -16,6 +16,7 @@ fn plan(isolation: Isolation, network: Network) -> Plan {
         executable: None,
         limits: Limits::default(),
         probes: Vec::new(),
+        killed_first: false,
         once: false,
     }
 }

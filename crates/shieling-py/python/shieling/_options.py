@@ -406,8 +406,8 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
         settings = _settings(options)
         given: str | os.PathLike[str] | None = options["workspace"]
         workspace: str
-        if _is_far(options):
-            # Of the other machine; its URL or its home says where if nobody does.
+        if _is_far(options) or options["container"] is not None:
+            # Of the other machine; its URL or its home says where if nobody does. A container that runs has none of ours.
             workspace = os.fspath(given) if given is not None else ""
         else:
             workspace = os.path.abspath(given if given is not None else os.getcwd())

@@ -389,7 +389,15 @@ impl Environment for Remote {
     }
 
     fn confinement(&self) -> Confinement {
-        self.known(|known| known.confinement.clone()).unwrap_or_default()
+        let told = |known: &Description| {
+            let mut confinement = known.confinement.clone();
+            if known.surroundings.unconfined.is_some() {
+                // It was asked for, where that place can have one.
+                confinement.missing.push("sandbox".to_owned());
+            }
+            confinement
+        };
+        self.known(told).unwrap_or_default()
     }
 
     fn platform(&self) -> Option<Platform> {

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use rustix::process::{Pid, Signal};
 use shieling::environment::Later;
 use tokio::net::UnixStream;
 use tokio::time::sleep;
@@ -30,6 +31,18 @@ pub fn client_version() -> io::Result<String> {
     let text = [told.stderr, told.stdout].concat();
     let text = String::from_utf8_lossy(&text);
     Ok(text.split([',', '\n']).next().unwrap_or_default().trim().to_owned())
+}
+
+/// What the client would do with these arguments, as it says by itself: one setting a line. Nothing if it does not say.
+pub(super) fn settings(program: &Path, arguments: &[OsString]) -> Option<String> {
+    let told = Command::new(program)
+        .arg("-G")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let told = told.ok().filter(|told| told.status.success())?;
+    Some(String::from_utf8_lossy(&told.stdout).into_owned())
 }
 
 /// A client that runs. Dropping it ends it.
@@ -62,6 +75,10 @@ impl Client {
             .stderr(Stdio::piped())
             // What is typed to interrupt a command is for us, and not for the link.
             .process_group(0)
+            // The client that a jump is made with gets no `BatchMode`, and would stop at a terminal for an answer. This
+            // answers for all of them: no.
+            .env("SSH_ASKPASS", "/bin/false")
+            .env("SSH_ASKPASS_REQUIRE", "force")
             .spawn()?;
         let said = Said::default();
         let errors = child.stderr.take();
@@ -91,9 +108,18 @@ impl Client {
         Connection::new(reader, writer).with_guard(process).with_said(said)
     }
 
-    /// Ends it at once.
-    pub(super) fn kill(self) {
+    /// Ends it at once, with the clients that it has started for jumps. Gives what it has printed as errors.
+    pub(super) fn kill(self) -> String {
+        if let Some(child) = &self.process.0 {
+            // Before it is reaped: its number is its own until then.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            if let Some(group) = group {
+                // They may have ended by themselves.
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+        }
         drop(self.process);
+        self.said.text()
     }
 
     /// Waits for its end, which its stream has announced.

@@ -12,6 +12,7 @@
 
 mod client;
 mod destination;
+mod jump;
 mod script;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::transport::{Connection, Transport, TransportError};
 pub use self::client::client_version;
 use self::client::{Client, ClientEnd};
 pub use self::destination::{Destination, DestinationError};
+use self::jump::Hop;
 use self::script::Answer;
 
 /// How long it may take until the far side says its first word: connecting, and whatever a hardware key waits for.
@@ -38,6 +40,8 @@ const STALLING: Duration = Duration::from_secs(30);
 const CHECKING: Duration = Duration::from_secs(60);
 /// How much a login shell may print before the script's own words.
 const MOST_NOISE: usize = 64 * 1024;
+/// How many characters of it are told where nothing else says why the command has ended.
+const MOST_TOLD: usize = 400;
 
 /// A place that is reached by `ssh`.
 #[derive(Debug, Clone)]
@@ -116,7 +120,40 @@ impl Ssh {
         words
     }
 
+    /// Refuses a jump by a host whose key would be accepted unseen.
+    async fn are_jumps_known(&self) -> Result<(), TransportError> {
+        let late = |after: Duration| TransportError::TimedOut {
+            what: "reading the client's settings".to_owned(),
+            after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        };
+        let (client, options) = (self.client.clone(), self.options.clone());
+        let to = Hop {
+            user: self.destination.user().map(str::to_owned),
+            host: self.destination.host().to_owned(),
+            port: self.destination.port(),
+        };
+        // It may execute what the user's settings name.
+        let looking = tokio::task::spawn_blocking(move || {
+            jump::trusting(&to, |hop| client::settings(&client, &hop.arguments(&options)))
+        });
+        let found = timeout(REACHING, looking).await.map_err(|_| late(REACHING))?;
+        let Ok(Some((hop, setting))) = found else {
+            return Ok(());
+        };
+        Err(TransportError::Refused {
+            what: format!(
+                "{} is reached by way of `{hop}`, whose key would be accepted unseen: the settings of `ssh` for it have \
+                 `StrictHostKeyChecking {setting}`",
+                self.destination
+            ),
+            instead: Some(format!(
+                "set `StrictHostKeyChecking yes` for `{hop}`, and run `ssh {hop} true` in a terminal once"
+            )),
+        })
+    }
+
     async fn open(&self) -> Result<Connection, TransportError> {
+        self.are_jumps_known().await?;
         let mut client =
             Client::start(&self.client, self.arguments()).map_err(|source| TransportError::NotStarted {
                 what: format!("`{}` cannot be started", self.client.display()),
@@ -125,18 +162,29 @@ impl Ssh {
         match self.greet(&mut client).await {
             Ok(()) => Ok(client.connection()),
             Err(Failed::Late { what, after }) => {
-                client.kill();
+                let said = client.kill();
                 Err(TransportError::TimedOut {
-                    what: what.to_owned(),
+                    what: match said.as_str() {
+                        "" => what.to_owned(),
+                        said => format!("{what} (`ssh` said: {said})"),
+                    },
                     after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
                 })
             }
-            Err(Failed::Refused(answer)) => {
-                let end = client.end().await;
+            Err(Failed::Refused(answer, printed)) => {
+                let mut end = client.end().await;
+                if end.said.is_empty() {
+                    // `nologin` and its like tell there why nothing runs.
+                    end.said = String::from_utf8_lossy(&printed)
+                        .trim()
+                        .chars()
+                        .take(MOST_TOLD)
+                        .collect();
+                }
                 Err(self.refused(answer, &end))
             }
             Err(Failed::Noise) => {
-                client.kill();
+                let _ = client.kill();
                 Err(TransportError::Refused {
                     what: format!(
                         "the login shell of {} prints more than {MOST_NOISE} bytes before it runs a command",
@@ -155,7 +203,7 @@ impl Ssh {
         match first.map_err(late("connecting", REACHING))?? {
             Answer::Start => return Ok(()),
             Answer::Upload => {}
-            other => return Err(Failed::Refused(Some(other))),
+            other => return Err(Failed::Refused(Some(other), Vec::new())),
         }
         for piece in self.program.bytes().chunks(64 * 1024) {
             let written = timeout(STALLING, client.stream().write_all(piece)).await;
@@ -166,24 +214,28 @@ impl Ssh {
         let second = timeout(CHECKING, self.answer(client)).await;
         match second.map_err(late("checking the agent program", CHECKING))?? {
             Answer::Start => Ok(()),
-            other => Err(Failed::Refused(Some(other))),
+            other => Err(Failed::Refused(Some(other), Vec::new())),
         }
     }
 
     /// The script's next word, behind whatever the login shell prints. Reads no byte beyond its line.
     async fn answer(&self, client: &mut Client) -> Result<Answer, Failed> {
-        let (mut line, mut read) = (Vec::new(), 0);
+        let (mut line, mut read, mut noise) = (Vec::new(), 0, Vec::new());
         loop {
             let byte = match client.stream().read_u8().await {
                 Ok(byte) => byte,
-                Err(_) => return Err(Failed::Refused(None)),
+                Err(_) => {
+                    noise.extend(line);
+                    return Err(Failed::Refused(None, noise));
+                }
             };
             read += 1;
             if byte == b'\n' {
                 if let Some(answer) = Answer::read(&line, self.program.digest()) {
                     return Ok(answer);
                 }
-                line.clear();
+                noise.append(&mut line);
+                noise.push(b'\n');
             } else {
                 line.push(byte);
             }
@@ -256,8 +308,8 @@ impl Transport for Ssh {
 enum Failed {
     /// Something took too long.
     Late { what: &'static str, after: Duration },
-    /// The script said so, or ended.
-    Refused(Option<Answer>),
+    /// The script said so, or ended; with what was printed before its words.
+    Refused(Option<Answer>, Vec<u8>),
     /// The login shell prints without an end.
     Noise,
 }

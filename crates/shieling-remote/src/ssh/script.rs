@@ -1,5 +1,5 @@
 //! What runs on the far side before the agent program does: a few lines for any POSIX `sh`, which a login shell of any
-//! kind is told to run. They use `mkdir`, `head`, `sha256sum`, `chmod`, `mv`, `rm`, and `find` if there is one.
+//! kind is told to run. They use `mkdir`, `ls`, `head`, `sha256sum`, `chmod`, `mv`, `rm`, and `find` if there is one.
 
 use std::env::consts::ARCH;
 
@@ -15,10 +15,12 @@ pub(super) fn command(digest: &str, size: usize, setup: &Setup) -> String {
 
 /// `$1` is the digest, `$2` the size, `$3` the processor; what follows is for the agent program.
 ///
+/// Files of ours are private. Commands have the login's own mask, as in a login.
+///
 /// What arrives is kept under another name until it is whole and its digest is right. What is there under the right
 /// name is checked each time, since a full disk or a crash may have left anything.
 const SCRIPT: &str = r#"
-umask 077;
+u=$(umask); umask 077;
 g=$1; n=$2; a=$3; shift 3;
 say() { echo "shieling $g $1"; };
 no() { say "$1"; exit 90; };
@@ -26,6 +28,10 @@ case "$(uname -s -m)" in "Linux $a") ;; *) no machine;; esac;
 c=${XDG_CACHE_HOME:-$HOME/.cache}; case "$c" in /*) ;; *) no home;; esac;
 d=$c/shieling; f=$d/agent-$g;
 command -v sha256sum >/dev/null 2>&1 || no tools; command -v head >/dev/null 2>&1 || no tools;
+if test -e "$d"; then
+test -d "$d" && test -O "$d" || no private;
+case "$(ls -ld "$d")" in d????-??-*) ;; *) no private;; esac;
+fi;
 right() { s=$(sha256sum < "$1") && test "${s%% *}" = "$g"; };
 if test -f "$f" && right "$f"; then :; else
 mkdir -p "$d" || no store;
@@ -41,6 +47,7 @@ find "$d" -name "*agent-*" -mtime +30 -exec rm -f {} + 2>/dev/null;
 fi;
 trap - 1 2 13 15;
 say start;
+umask "$u";
 exec "$f" "$@"
 "#;
 
@@ -57,6 +64,8 @@ pub(super) enum Answer {
     Home,
     /// `sha256sum` or `head` is missing.
     Tools,
+    /// Where it is kept, others could exchange it.
+    Private,
     /// It cannot be stored.
     Store,
     /// What arrived has another digest.
@@ -74,6 +83,7 @@ impl Answer {
             "machine" => Self::Machine,
             "home" => Self::Home,
             "tools" => Self::Tools,
+            "private" => Self::Private,
             "store" => Self::Store,
             "digest" => Self::Digest,
             _ => return None,
@@ -95,6 +105,11 @@ impl Answer {
             Self::Tools => (
                 "has no `sha256sum` or no `head`, by which the agent program is checked and stored",
                 "install coreutils or busybox there",
+            ),
+            Self::Private => (
+                "has $XDG_CACHE_HOME/shieling or ~/.cache/shieling as something in which others could exchange the agent \
+                 program: it is no directory, belongs to another user, or can be written by others",
+                "see what it is, and remove it or have `chmod 700` done to it there",
             ),
             Self::Store => (
                 "cannot store the agent program in $XDG_CACHE_HOME/shieling or ~/.cache/shieling",

@@ -208,6 +208,9 @@ async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
     std::fs::write(home.join(".bashrc"), "head -c 200000 /dev/zero\n").expect("room");
     let noisy = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&noisy, "prints more than", "start-up files");
+    std::fs::write(home.join(".bashrc"), "echo not available; exit 1\n").expect("room");
+    let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+    tells(&ended, "(status 1): not available", "prints nothing");
     std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
     let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&ended, "ended before it began (status 3)", "prints nothing");
@@ -257,4 +260,155 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
 async fn shieling_session(shieling: &shieling::Shieling, home: &Path) -> shieling::outcome::Outcome {
     let session = shieling.session("one".parse().expect("a name"));
     session.run(command("echo hello", home)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_in_a_workspace_takes_its_sandbox_away() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let workspace = server.home(Login::User).join("w");
+    let hooks = workspace.join(".git/hooks");
+    std::fs::create_dir_all(&hooks).expect("room");
+    for closed in [&hooks, &workspace.join(".git")] {
+        std::fs::set_permissions(closed, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+    // As a session of that user leaves it in a workspace of root's.
+    Server::give(Login::User, &workspace.join(".git"));
+    let setup = || Setup {
+        workspace: Some(workspace.clone()),
+        ..Setup::default()
+    };
+    assert_eq!(setup().environment, Wanted::Auto);
+    // Root has no power over the files of others in a namespace of its own.
+    let ssh = over_ssh(&server, Login::Root, setup(), &[]);
+    let said = match Remote::over(Arc::new(ssh), Timing::default()).await {
+        Err(ConnectError::Link { said, .. }) => said,
+        Err(error) => panic!("{error:?}"),
+        Ok(remote) => panic!("unconfined: {:?}", remote.surroundings().unconfined),
+    };
+    assert!(said.contains(".git/hooks`: Permission denied"), "{said}");
+    assert!(said.contains("instead: log in as the owner"), "{said}");
+    Server::give(Login::User, &workspace);
+    let ssh = over_ssh(&server, Login::User, setup(), &[]);
+    let remote = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect("its owner is let in");
+    assert_eq!(remote.surroundings().unconfined, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_and_file_tools_have_the_mask_of_the_login() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let workspace = server.home(Login::User).join("w");
+    std::fs::create_dir(&workspace).expect("room");
+    Server::give(Login::User, &workspace);
+    for environment in [Wanted::Local, Wanted::Sandbox] {
+        let setup = Setup {
+            environment,
+            workspace: Some(workspace.clone()),
+            ..Setup::default()
+        };
+        let ssh = over_ssh(&server, Login::User, setup, &[]);
+        let remote = Remote::over(Arc::new(ssh), Timing::default())
+            .await
+            .expect("it is reached");
+        let shieling = facade(remote, &workspace);
+        let text = "umask; echo >made; mkdir directory; stat -c %a made directory; rm -r made directory";
+        let outcome = shieling.run(command(text, &workspace), None).await;
+        assert_eq!(outcome.stdout, "0022\n644\n755\n", "{outcome:?}");
+        shieling.environment().close().await;
+    }
+    let stored = server.home(Login::User).join(".cache/shieling");
+    let mode = std::fs::metadata(stored).expect("it was sent").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_in_which_others_could_exchange_the_program_is_not_used() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let cache = server.home(Login::User).join(".cache");
+    let ours = cache.join("shieling");
+    std::fs::create_dir_all(&ours).expect("room");
+    Server::give(Login::User, &cache);
+    let set = |mode| std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(mode)).expect("ours");
+    let reach = || over_ssh(&server, Login::User, local(), &[]);
+    for mode in [0o777, 0o1777, 0o770, 0o702] {
+        set(mode);
+        let refused = refused(reach()).await;
+        tells(&refused, "others could exchange the agent program", "chmod 700");
+        assert!(stored(&server.home(Login::User)).is_empty(), "{mode:o}");
+    }
+    set(0o755);
+    Remote::over(Arc::new(reach()), Timing::default())
+        .await
+        .expect("nobody else can write it");
+    // Also not where the program is there already.
+    set(0o777);
+    tells(&refused(reach()).await, "others could exchange", "chmod 700");
+    set(0o700);
+    std::os::unix::fs::chown(&ours, Some(0), Some(0)).expect("root may");
+    tells(&refused(reach()).await, "belongs to another user", "remove it");
+}
+
+/// Settings by which the server is reached by way of itself under another name, whose key is looked up elsewhere.
+fn with_jump(server: &Server, checking: &str, known: &Path) {
+    let settings = std::fs::read_to_string(server.client_settings()).expect("made by it");
+    let jump = format!(
+        "Host jump\n HostName 127.0.0.1\n Port {}\n User root\n StrictHostKeyChecking {checking}\n UserKnownHostsFile {}\n\
+         Host far\n ProxyJump jump\n{settings}",
+        server.port(),
+        known.display()
+    );
+    std::fs::write(server.client_settings(), jump).expect("room");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_of_a_host_on_the_way_is_not_accepted_either() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let known = server.at("known-jump");
+    let plain = std::fs::read_to_string(server.client_settings()).expect("made by it");
+    for checking in ["accept-new", "no", "off"] {
+        std::fs::write(server.client_settings(), &plain).expect("room");
+        std::fs::write(&known, "").expect("room");
+        with_jump(&server, checking, &known);
+        let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+        tells(
+            &refused,
+            "by way of `jump`, whose key would be accepted unseen",
+            "StrictHostKeyChecking yes",
+        );
+        assert_eq!(std::fs::read_to_string(&known).expect("it is there"), "", "{checking}");
+    }
+    for checking in ["ask", "yes"] {
+        std::fs::write(server.client_settings(), &plain).expect("room");
+        with_jump(&server, checking, &known);
+        let begun = Instant::now();
+        let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+        tells(&refused, "Host key verification failed", "in a terminal once");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "{checking}: {:?}",
+            begun.elapsed()
+        );
+        assert_eq!(std::fs::read_to_string(&known).expect("it is there"), "", "{checking}");
+    }
+    // One that is known is gone through.
+    std::fs::copy(server.at("known"), &known).expect("room");
+    Remote::over(
+        Arc::new(over_ssh(&server, Login::Root, local(), &[])),
+        Timing::default(),
+    )
+    .await
+    .expect("both are known");
 }

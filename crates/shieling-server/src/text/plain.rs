@@ -203,8 +203,12 @@ fn status(outcome: &Outcome, is_cut: bool, context: &CallContext) -> Vec<String>
         )),
         Status::Running => lines.push(running(outcome, context)),
         Status::Lost => lines.push(format!(
-            "lost: contact to `{}` is gone, and the command may still be running",
-            outcome.environment
+            "lost: contact to `{}` is gone, and the command {}",
+            outcome.environment,
+            match outcome.survivors {
+                0 => "has ended with it",
+                _ => "may still be running",
+            }
         )),
         Status::Failed => lines.push("failed: nothing was started".to_owned()),
         Status::Denied | Status::NeedsApproval | Status::RateLimited => lines.push(name(outcome.status).to_owned()),
@@ -240,6 +244,9 @@ fn status(outcome: &Outcome, is_cut: bool, context: &CallContext) -> Vec<String>
             "it ended the session's shell; a new one stands in {} with the same exported variables, without functions, aliases and options",
             visible::line(&outcome.cwd.to_string_lossy(), 300)
         ));
+        if outcome.environment == "container" {
+            lines.push("where the container itself had ended, files outside of mounted directories, such as `/tmp`, and jobs are gone, too".to_owned());
+        }
     }
     lines
 }

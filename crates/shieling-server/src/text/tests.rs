@@ -99,6 +99,7 @@ fn all() -> Vec<(&'static str, Outcome)> {
             "lost",
             Outcome {
                 error: Some("the socket was closed".to_owned()),
+                survivors: 1,
                 ..of(Status::Lost)
             },
         ),

@@ -23,6 +23,7 @@ pub struct Local {
     shell: Option<Shell>,
     workspace: Option<PathBuf>,
     once: bool,
+    killed_first: bool,
     files: OnceLock<Arc<HostFiles>>,
     starter: Mutex<Option<Arc<Jail>>>,
     /// What [`Self::start_ahead`] has ordered.
@@ -47,6 +48,7 @@ impl Local {
             shell,
             workspace: None,
             once: false,
+            killed_first: false,
             files: OnceLock::new(),
             starter: Mutex::new(None),
             ahead: std::sync::Mutex::default(),
@@ -71,19 +73,29 @@ impl Local {
         Self { once: true, ..self }
     }
 
+    /// Has the kernel kill commands before this process and what looks after them when memory runs out: where all of
+    /// them share a limit, as in a container. A command can undo it for itself.
+    #[must_use]
+    pub fn killed_first(self) -> Self {
+        Self {
+            killed_first: true,
+            ..self
+        }
+    }
+
     /// Begins to start what starts commands, for a caller that has other things to do before the first. Needs no runtime,
     /// and nothing is waited for. If it fails, the first command tells why.
     pub fn start_ahead(&self) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if ahead.is_none() {
-            *ahead = Jail::order_on_this_host(self.once).ok();
+            *ahead = Jail::order_on_this_host(self.once, self.killed_first).ok();
         }
     }
 
     /// What starts commands, ordered.
     fn order(&self) -> Result<Ordered, JailError> {
         let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        ahead.map_or_else(|| Jail::order_on_this_host(self.once), Ok)
+        ahead.map_or_else(|| Jail::order_on_this_host(self.once, self.killed_first), Ok)
     }
 
     fn confined_files(&self) -> Result<Arc<HostFiles>, SpawnError> {

@@ -102,11 +102,12 @@ impl Jail {
     /// # Cancel safety
     /// As [`Self::start`].
     pub async fn unconfined() -> Result<Self, JailError> {
-        Self::order_on_this_host(false)?.ready().await
+        Self::order_on_this_host(false, false)?.ready().await
     }
 
-    /// As [`Self::unconfined`], ordered. With `once`, nothing is kept ready for a second command.
-    pub(crate) fn order_on_this_host(once: bool) -> Result<Ordered, JailError> {
+    /// As [`Self::unconfined`], ordered. With `once`, nothing is kept ready for a second command; with `killed_first`,
+    /// commands are killed before what looks after them when memory runs out.
+    pub(crate) fn order_on_this_host(once: bool, killed_first: bool) -> Result<Ordered, JailError> {
         let plan = shieling_jail::plan::Plan {
             isolation: Isolation::None,
             network: shieling_jail::plan::Network::Host,
@@ -118,6 +119,7 @@ impl Jail {
             limits: shieling_jail::plan::Limits::default(),
             probes: Vec::new(),
             once,
+            killed_first,
         };
         Self::order(&plan)
     }
@@ -654,7 +656,7 @@ mod tests {
         let text = format!("echo $PPID > {0}.new; mv {0}.new {0}; exec sleep 1000", began.display());
         let plan = Plan::new("/bin/bash", ["bash", "-c", &text], directory.path())
             .with_variables([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
-        let ordered = Jail::order_on_this_host(false).expect("it is ordered");
+        let ordered = Jail::order_on_this_host(false, false).expect("it is ordered");
         let sent = ordered.send(Next::Others, &plan, Streams::Output).expect("it is sent");
         while !began.exists() {
             tokio::task::yield_now().await;

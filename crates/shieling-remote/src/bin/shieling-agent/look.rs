@@ -9,8 +9,12 @@ use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 /// How much of a file is told.
 const MOST: usize = 64 * 1024;
 
-/// A file with its text, if it is there. What is not UTF-8 is replaced.
+/// A file with its text, or a namespace with its name, if it is there. What is not UTF-8 is replaced.
 pub(crate) fn shown(path: &Path) -> Option<(String, String)> {
+    if path.starts_with("/proc/self/ns") {
+        let name = rustix::fs::readlink(path, Vec::new()).ok()?;
+        return Some((path.to_str()?.to_owned(), name.to_string_lossy().into_owned()));
+    }
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty()).ok()?;
     let mut text = vec![0; MOST];
     let mut filled = 0;

@@ -6,6 +6,7 @@
 //! asked cannot be had here) or 2 (the arguments are wrong).
 
 mod init;
+mod left;
 mod look;
 mod outer;
 mod place;

@@ -1,5 +1,5 @@
 //! The process around the agent where the place has a process 1 of its own, which may reap nothing: it removes the
-//! program's file, and waits for the agent and for whatever the agent leaves, so that nothing stays as a dead process.
+//! program's file and what earlier starts have left, and waits for the agent and for whatever the agent leaves, so that nothing stays as a dead process.
 #![expect(clippy::disallowed_methods, reason = "it starts itself once more")]
 
 use std::io;
@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use rustix::process::WaitOptions;
 use shieling_remote::agent::Setup;
 
-use crate::look;
+use crate::{left, look};
 
 /// Starts the agent with the same streams, and ends as it did.
 #[allow(
@@ -23,6 +23,7 @@ pub(crate) fn run(setup: &Setup) -> io::Result<ExitCode> {
     };
     let child = Command::new("/proc/self/exe").args(inner.arguments()).spawn();
     look::remove_itself();
+    left::sweep();
     let agent = child?.id();
     let mut ended = ExitCode::SUCCESS;
     while let Ok(found) = rustix::process::wait(WaitOptions::empty()) {

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use shieling::environment::{
     Environment, Isolation, Local, Restrictions, Sandbox, SandboxError, Shell, Variables, toolchain_variables,
 };
+use shieling::process::{JailError, JailLayer};
 use shieling_remote::Surroundings;
 use shieling_remote::agent::{Setup, Wanted};
 
@@ -36,9 +38,17 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         Err(error) if setup.shell.is_some() => return Err(error.to_string()),
         Err(_) => None,
     };
-    let local = || match &shell {
-        Some(shell) => Local::new(shell.clone()),
-        None => Local::without_shell(),
+    let local = || {
+        let local = match &shell {
+            Some(shell) => Local::new(shell.clone()),
+            None => Local::without_shell(),
+        };
+        // Where this program shares a limit with commands, it is to outlive them, and to tell why they ended.
+        if setup.watch_memory {
+            local.killed_first()
+        } else {
+            local
+        }
     };
     let restrictions = |shell: &Shell| {
         let mut restrictions = Restrictions::new(&workspace, shell.program());
@@ -83,7 +93,13 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
                     }
                     // A kernel that cannot, and not a wish that no sandbox would grant.
                     (Err(error @ SandboxError::Jail(_)), Wanted::Auto) => {
-                        unconfined = Some(whole(&error));
+                        let empty = |directory: &Path| {
+                            let mut empty = Restrictions::new(directory, shell.program());
+                            empty.network = setup.network;
+                            empty.isolation = setup.isolation;
+                            empty
+                        };
+                        unconfined = Some(incapable(&whole(&error), shell, empty).await?);
                         Arc::new(local().with_workspace(&workspace))
                     }
                     (Err(error), _) => return Err(format!("no sandbox can be had here: {}", whole(&error))),
@@ -107,6 +123,85 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         os_release: os_release(),
     };
     Ok((environment, surroundings))
+}
+
+/// Why this machine can have no sandbox at all, seen by one over an empty directory.
+///
+/// A command can leave a workspace over which no sandbox can be made, and processes can be short for a moment. Neither
+/// may take the sandbox from the next session.
+///
+/// # Errors
+/// What to tell where such a sandbox works, or where it was not seen whether one would.
+async fn incapable(error: &str, shell: &Shell, restrictions: impl Fn(&Path) -> Restrictions) -> Result<String, String> {
+    let unseen = |why: &str| {
+        format!(
+            "no sandbox can be had here now: {error}; nothing runs without one, since {why}; instead: mend that on that \
+             machine, and try again"
+        )
+    };
+    let Some(empty) = Empty::make() else {
+        return Err(unseen(
+            "no empty directory can be made in which another one could be tried",
+        ));
+    };
+    let reference = Sandbox::new(restrictions(&empty.0), shell.clone());
+    let started = reference.start().await;
+    reference.close().await;
+    match started {
+        Ok(_) => Err(format!(
+            "no sandbox can be had over this workspace or with these options: {error}; this machine can have sandboxes, \
+             so nothing runs without one; instead: log in as the owner of what is named, or let this user in with \
+             `chmod u+rwX`, or choose another workspace"
+        )),
+        Err(SandboxError::Jail(without)) if is_lasting(&without) => Ok(whole(&without)),
+        Err(without) => Err(unseen(&format!("that may be over soon ({})", whole(&without)))),
+    }
+}
+
+/// Whether a jail fails for what the machine is, and not for what it is short of at the moment.
+fn is_lasting(error: &JailError) -> bool {
+    let passes = |errno: i32| {
+        let errno = Errno::from_raw_os_error(errno);
+        [
+            Errno::AGAIN,
+            Errno::NOMEM,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::INTR,
+            Errno::IO,
+            Errno::DQUOT,
+        ]
+        .contains(&errno)
+    };
+    match error {
+        // `user.max_user_namespaces=0` is told as a lack of space.
+        JailError::Refused(refusal) if refusal.errno == Errno::NOSPC.raw_os_error() => refusal.layer == JailLayer::User,
+        JailError::Refused(refusal) => !passes(refusal.errno),
+        JailError::Program { source, .. } => source.raw_os_error().is_some_and(|errno| !passes(errno)),
+        // It was ended from outside.
+        _ => false,
+    }
+}
+
+/// An empty directory, removed when dropped.
+struct Empty(PathBuf);
+
+impl Empty {
+    fn make() -> Option<Self> {
+        let name = format!("shieling-empty-{}", std::process::id());
+        let places = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(|place| Path::new(place).join(&name));
+        let made = places
+            .into_iter()
+            .find(|path| rustix::fs::mkdir(path, Mode::RWXU).is_ok())?;
+        Some(Self(made))
+    }
+}
+
+impl Drop for Empty {
+    fn drop(&mut self) {
+        // It stays if something was put into it meanwhile.
+        let _ = rustix::fs::rmdir(&self.0);
+    }
 }
 
 /// Why there is no sandbox where no shell is.

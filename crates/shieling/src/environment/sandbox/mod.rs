@@ -512,6 +512,7 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
         executable: view.executable,
         limits: restrictions.limits,
         probes: view.probes,
+        killed_first: true,
         once: restrictions.once,
     };
     Ok(Prepared {
