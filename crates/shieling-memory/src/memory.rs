@@ -44,7 +44,8 @@ use super::tree::Tree;
 /// - A text ends with its background jobs.
 /// - `xargs` returns the status of what it ran instead of 123. `awk` and `cut -c` count characters.
 /// - Functions, sourced files and nested shells call each other at most 16 deep, subshells and substitutions at most
-///   32. Beyond that the text ends with the status 125 and a message.
+///   32. Beyond that, and where `eval`, aliases, `command` or `xargs` call each other too deep, the text ends with the
+///   status 125 and a message. `test`, `find` and `expr` have at most 500 operators, a text at most 1,000 `time`.
 /// - File names are UTF-8. Files whose names contain line breaks, control or invisible characters are accessible to
 ///   the file tools, but not to commands.
 /// - There are no hard links, pipes or devices, except for `/dev/null` and similar ones.

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
+use super::parsing;
 use crate::tree::{Follow, NodeInfo, Tree, TreeError, Write};
 use shieling::environment::Kind;
 
@@ -39,6 +40,8 @@ pub(super) struct Disk {
     tree: Arc<Tree>,
     /// The largest file that its commands may write; [`u64::MAX`] means no limit.
     largest: AtomicU64,
+    /// Whether the next file is a script, since the last command runs one.
+    script: AtomicBool,
 }
 
 impl Disk {
@@ -46,7 +49,13 @@ impl Disk {
         Self {
             tree,
             largest: AtomicU64::new(u64::MAX),
+            script: AtomicBool::new(false),
         }
+    }
+
+    /// Records whether the last command runs a script.
+    pub(super) fn expect_script(&self, is_expected: bool) {
+        self.script.store(is_expected, Ordering::Relaxed);
     }
 
     /// Returns the tree.
@@ -129,9 +138,16 @@ impl FileSystem for Disk {
             return Ok(Vec::new());
         }
         let mut inside = self.tree.enter();
-        let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
+        let found = inside.find(path, Follow::None);
+        let found = found.and_then(|id| Ok((inside.about(id)?.mode, inside.content(id)?)));
         drop(inside);
-        told(content.map(Arc::unwrap_or_clone))
+        let (mode, content) = told(found)?;
+        let is_script = self.script.load(Ordering::Relaxed) || mode & 0o111 != 0;
+        if is_script && std::str::from_utf8(&content).is_ok_and(parsing::is_deep) {
+            let why = "Operation not supported: a script with more than 1,000 times `time` cannot run in memory";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
+        Ok(Arc::unwrap_or_clone(content))
     }
 
     async fn write_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {

@@ -10,7 +10,7 @@ use bashkit::{Bash, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
 use super::custom::{CustomProgram, Sleep, Unknown};
 use super::disk::Disk;
 use super::hooks::ShellExit;
-use super::parsing::{limits, parsed};
+use super::parsing::{is_deep, limits, parsed};
 use super::resume::Resume;
 use super::user::USER;
 use super::{files, programs, seq};
@@ -68,7 +68,7 @@ impl BashConfig {
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
             .on_exit(shell_exit.on_exit())
-            .before_tool(shell_exit.before_command())
+            .before_tool(shell_exit.before_command(&disk))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
@@ -99,6 +99,7 @@ impl BashConfig {
             builder = builder.builtin(name, Box::new(own));
         }
         let mut bash = builder.build();
+        shell_exit.ends_with(bash.cancellation_token());
         if !variables.contains_key("USER") {
             // Commands of bashkit that are not part of memory.
             let mut state = bash.shell_state();
@@ -152,6 +153,10 @@ impl BashConfig {
 
     /// Returns bash's message about a text that cannot be parsed.
     pub(crate) fn syntax_check(text: &str) -> Option<String> {
+        // It is refused when it is run.
+        if is_deep(text) {
+            return None;
+        }
         parsed(text).err()?.syntax_report("bash: -c", text)
     }
 }

@@ -1,14 +1,19 @@
 //! Hooks before each command of a text and at the end of its shell, where bashkit differs from bash.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bashkit::hooks::{ExitEvent, HookAction, Interceptor, ToolEvent};
 
-use super::{precheck, programs};
+use super::disk::Disk;
+use super::{precheck, programs, thread_pool};
 
 /// The status of a bash after a failed expansion in its text.
 const EXPANSION: i32 = 127;
+
+/// Why a text ends whose commands call each other without an end.
+const DEEP: &str =
+    "maximum depth of commands exceeded: commands that call each other, as by `eval`, are nested too deep";
 
 /// What is known about the end of a text.
 #[derive(Default)]
@@ -22,6 +27,9 @@ pub(super) struct ShellExit {
     replaced: AtomicBool,
     /// Why programs were not run, up to the bound.
     refused: Mutex<Vec<String>>,
+    /// Why the text was ended, and the token that ends it.
+    ended: Mutex<Option<&'static str>>,
+    token: OnceLock<Arc<AtomicBool>>,
 }
 
 /// The largest number of refusals that are reported for one text.
@@ -34,6 +42,28 @@ impl ShellExit {
             known.store(false, Ordering::Relaxed);
         }
         self.take_refused();
+        self.take_ended();
+    }
+
+    /// Sets the token that ends a text.
+    pub(super) fn ends_with(&self, token: Arc<AtomicBool>) {
+        let _ = self.token.set(token);
+    }
+
+    /// Ends the text, even if it would handle the failure of a command.
+    pub(super) fn end(&self, why: &'static str) {
+        self.ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(why);
+        if let Some(token) = self.token.get() {
+            token.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns why the text was ended, if it was.
+    pub(super) fn take_ended(&self) -> Option<&'static str> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns why programs of the text were not run.
@@ -79,14 +109,19 @@ impl ShellExit {
     }
 
     /// Returns the hook before each command.
-    pub(super) fn before_command(self: &Arc<Self>) -> Interceptor<ToolEvent> {
-        let shell_exit = Arc::clone(self);
+    pub(super) fn before_command(self: &Arc<Self>, disk: &Arc<Disk>) -> Interceptor<ToolEvent> {
+        let (shell_exit, disk) = (Arc::clone(self), Arc::clone(disk));
         Box::new(move |event| {
+            disk.expect_script(matches!(event.name.as_str(), "bash" | "sh" | "." | "source"));
             shell_exit
                 .asked
                 .store(matches!(event.name.as_str(), "exit" | "exec"), Ordering::Relaxed);
             if event.name == "exec" && !event.args.is_empty() {
                 shell_exit.replaced.store(true, Ordering::Relaxed);
+            }
+            if thread_pool::is_deep() {
+                shell_exit.end(DEEP);
+                return HookAction::Cancel(DEEP.to_owned());
             }
             let why = programs::refusal(&event.name, &event.args);
             if let Some(why) = why.or_else(|| precheck::of_call(&event.name, &event.args)) {

@@ -8,6 +8,17 @@ use bashkit::parser::{Parser, Script};
 /// A deadline that is never reached: callers apply their own.
 const EVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 
+/// The largest number of `time` in a text. Bashkit counts the depth of every other command.
+const TIMES: usize = 1_000;
+
+/// Returns whether a text may contain so many nested `time` that parsing it overflows the stack.
+pub(super) fn is_deep(text: &str) -> bool {
+    // A word may be continued on the next line.
+    let words = text.replace("\\\n", "");
+    let words = words.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    words.filter(|word| *word == "time").nth(TIMES).is_some()
+}
+
 /// Parses a text as bashkit does.
 pub(super) fn parsed(text: &str) -> bashkit::Result<Script> {
     let limits = limits(0);

@@ -20,7 +20,7 @@ use bashkit::parser::{
     WordPart,
 };
 
-use super::parsing::parsed;
+use super::parsing::{self, parsed};
 use super::{braces, programs};
 
 /// The depth to which calls of functions are followed.
@@ -43,7 +43,8 @@ pub(super) struct Precheck {
 
 /// Checks a text, for a shell with these readonly names, whose input may be empty.
 pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed: bool) -> Precheck {
-    if let Some(refused) = braces::refusal(text) {
+    let deep = || parsing::is_deep(text).then(|| "it contains `time` more than 1,000 times".to_owned());
+    if let Some(refused) = braces::refusal(text).or_else(deep) {
         return Precheck {
             refused: Some(refused),
             ..Precheck::default()
@@ -73,6 +74,14 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
 
 /// Returns why a text that is passed to a call is refused, if it is.
 pub(super) fn of_call(name: &str, args: &[String]) -> Option<String> {
+    // A text that only contains the name of an alias is not checked for what it stands for.
+    if name == "alias"
+        && args
+            .iter()
+            .any(|arg| arg.split(|c: char| !c.is_alphanumeric()).any(|word| word == "time"))
+    {
+        return Some("`memory` has no aliases that contain `time`: use a function".to_owned());
+    }
     check(&text_of(name, args)?, [], false).refused
 }
 

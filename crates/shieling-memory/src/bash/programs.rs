@@ -310,6 +310,15 @@ fn only_begins(program: &str) -> bool {
     body.starts_with('{') && closes.is_some_and(|(at, _)| at + 1 == body.len())
 }
 
+/// The largest number of operators in an expression. Bashkit evaluates them recursively, without a bound.
+const OPERATORS: usize = 500;
+
+/// Returns whether a word may be a part of an expression of `test`, `find` or `expr` that contains others.
+fn is_operator(word: &str) -> bool {
+    matches!(word, "(" | ")" | "!" | "," | "+" | "*" | "/" | "%" | "|" | "&" | ":")
+        || word.starts_with(['-', '<', '>', '='])
+}
+
 /// Returns why a program may not run with these arguments, if the result would be wrong.
 pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     let cannot = |what: &str| Some(format!("`memory` cannot do `{name} {what}`; `sandbox` can"));
@@ -319,6 +328,12 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
             .any(|arg| !matches!(arg.as_str(), "-S" | "-p" | "-pS" | "-Sp"))
     {
         return Some("`memory` has the mask 0022 only: use `chmod`, or `sandbox`".to_owned());
+    }
+    if matches!(name, "test" | "[" | "find" | "expr") && args.iter().filter(|arg| is_operator(arg)).count() > OPERATORS
+    {
+        return Some(format!(
+            "`{name}` has more than {OPERATORS} operators and tests, which `memory` does not have: split it"
+        ));
     }
     let row = NAMES.get(name)?.row?;
     // The words after the first operand of `timeout` belong to another program.
@@ -455,6 +470,10 @@ mod tests {
             ("stat --printf=%s f", true),
             ("umask 077", true),
             ("umask -S", false),
+            (&format!("find .{}", " !".repeat(501)), true),
+            (&format!("find .{}", " -name a -o".repeat(200)), false),
+            (&format!("test a{}", " -a b".repeat(501)), true),
+            (&format!("test a{}", " b".repeat(501)), false),
         ];
         for (text, refused) in cases {
             let words = words(text);

@@ -143,6 +143,16 @@ impl Engine {
         token: &Arc<AtomicBool>,
         config: &BashConfig,
     ) -> (Ran, Option<String>) {
+        let unable = |why: &str| {
+            let ran = Ran {
+                broken_off: true,
+                ..Ran::exited(UNABLE)
+            };
+            (ran, Some(refusal(why)))
+        };
+        if let Some(why) = self.shell_exit.take_ended() {
+            return unable(why);
+        }
         let error = match ran {
             Ok(result) if result.stdout_truncated || result.stderr_truncated => {
                 let why = "more output than memory holds at once; part of it is missing";
@@ -163,13 +173,6 @@ impl Engine {
         if token.load(Ordering::Relaxed) {
             return (Ran::broken_off(), None);
         }
-        let unable = |why: &str| {
-            let ran = Ran {
-                broken_off: true,
-                ..Ran::exited(UNABLE)
-            };
-            (ran, Some(refusal(why)))
-        };
         match error {
             Error::Parse { .. } => {
                 let report = error.syntax_report("bash: -c", text);
