@@ -38,6 +38,7 @@ use super::tree::Tree;
 /// - `seq` supports whole numbers only. `yes` prints at most 10,000 lines, `awk` 10 MB, `find` 1 MiB; `dd` copies at
 ///   most 64 MiB; and `printf` and `awk` write fields of at most 10,000 characters. Beyond these bounds they fail
 ///   with a message. `printf %f` rounds halves up.
+/// - Loops have at most 100 million iterations (125). A loop of `awk` without a body (`while (1);`) is refused.
 /// - `$BASH_COMMAND` is empty. `set -u` ignores missing elements of arrays.
 /// - An EXIT trap runs at the end of its text, also in a session. With a DEBUG trap, the next text of a session
 ///   begins with the status 0.

@@ -319,6 +319,50 @@ fn is_operator(word: &str) -> bool {
         || word.starts_with(['-', '<', '>', '='])
 }
 
+/// Returns whether an `awk` program has a loop without a body: bashkit looks for an interruption at statements only.
+/// Whether a `while` ends a `do` is guessed.
+fn spins(program: &str) -> bool {
+    let lines = program
+        .lines()
+        .map(|line| line.split_once(" #").map_or(line, |(code, _)| code));
+    let code: String = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_empty = |body: &str| {
+        let body = body.trim_start();
+        let block = body
+            .strip_prefix('{')
+            .map(|inner| inner.trim_start_matches([';', ' ', '\t', '\n']));
+        body.starts_with(';') || block.is_some_and(|inner| inner.starts_with('}'))
+    };
+    let has_do = code.split(|letter| !is_word(letter)).any(|word| word == "do");
+    ["while", "for", "do"].into_iter().any(|word| {
+        code.match_indices(word).any(|(at, _)| {
+            let (before, after) = (&code[..at], &code[at + word.len()..]);
+            if before.ends_with(is_word) || after.starts_with(is_word) {
+                return false;
+            }
+            if word == "do" {
+                return is_empty(after);
+            }
+            let ends_do = word == "while" && has_do && before.trim_end().ends_with(['}', ';']);
+            // A step (`for (;; i++)`) is a statement.
+            let closed = closing(after).filter(|(inner, _)| word == "while" || inner.trim_end().ends_with(';'));
+            !ends_do && closed.is_some_and(|(_, body)| is_empty(body))
+        })
+    })
+}
+
+/// Splits a text that begins with a parenthesis into its inside and the rest.
+fn closing(text: &str) -> Option<(&str, &str)> {
+    let inner = text.trim_start().strip_prefix('(')?;
+    let mut depth = 1;
+    let closes = inner.char_indices().find(|(_, letter)| {
+        depth += i32::from(*letter == '(') - i32::from(*letter == ')');
+        depth == 0
+    });
+    closes.map(|(at, _)| (&inner[..at], &inner[at + 1..]))
+}
+
 /// Returns why a program may not run with these arguments, if the result would be wrong.
 pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     let cannot = |what: &str| Some(format!("`memory` cannot do `{name} {what}`; `sandbox` can"));
@@ -333,6 +377,11 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     {
         return Some(format!(
             "`{name}` has more than {OPERATORS} operators and tests, which `memory` does not have: split it"
+        ));
+    }
+    if matches!(name, "awk" | "gawk") && args.iter().any(|arg| spins(arg)) {
+        return Some(format!(
+            "`{name}` has a loop without a body, which `memory` could not interrupt: write a statement into it"
         ));
     }
     let row = NAMES.get(name)?.row?;
@@ -370,6 +419,12 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
                 _ => zero(value),
             });
             wrong.and_then(|(option, value)| cannot(&format!("-{option} {value}")))
+        }
+        // As in `xxd` itself.
+        "xxd" => {
+            let wide = |value: &str| value.parse().is_ok_and(|columns: u64| columns > 256);
+            let columns = call.values.iter().find(|(option, value)| *option == "c" && wide(value));
+            columns.and_then(|(_, value)| cannot(&format!("-c {value}")))
         }
         "stat" => {
             let format = call.values.iter().find(|(option, _)| matches!(*option, "c" | "format"));
@@ -441,6 +496,39 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_of_awk_without_a_body_is_refused() {
+        for program in [
+            "BEGIN{while(1);}",
+            "BEGIN { while ( (1) ) ; }",
+            "BEGIN{for(;;);}",
+            "BEGIN{for(;;){}}",
+            "BEGIN{for(;i++<9;) { ; }}",
+            "BEGIN{do ; while(1)}",
+            "BEGIN{do{}while(1)}",
+            "BEGIN{while(1) # on and on\n;}",
+            "BEGIN{x=1; while(1)\n{\n}}",
+            "BEGIN{do x++; while(x<9); if (1) while(1);}",
+        ] {
+            assert!(refusal("awk", &[program.to_owned()]).is_some(), "{program}");
+        }
+        for program in [
+            "{print}",
+            "BEGIN{while(i<9) i++}",
+            "BEGIN{while(i<9){i++};}",
+            "BEGIN{for(i=0;i<9;i++);}",
+            "BEGIN{for(k in a);}",
+            "BEGIN{do{i++}while(i<9);print i}",
+            "BEGIN{do i++; while(i<9);}",
+            "BEGIN{meanwhile(1);}",
+            "/while(1);/{print}",
+        ] {
+            let refused = refusal("awk", &[program.to_owned()]);
+            // A pattern that looks like a loop is refused too.
+            assert_eq!(refused.is_some(), program.starts_with('/'), "{program}");
+        }
+    }
+
+    #[test]
     fn what_would_be_wrong_is_refused_and_its_neighbours_are_not() {
         let cases = [
             ("sha256sum -b f", true),
@@ -470,6 +558,8 @@ mod tests {
             ("stat --printf=%s f", true),
             ("umask 077", true),
             ("umask -S", false),
+            ("xxd -c 257 f", true),
+            ("xxd -c 256 f", false),
             (&format!("find .{}", " !".repeat(501)), true),
             (&format!("find .{}", " -name a -o".repeat(200)), false),
             (&format!("test a{}", " -a b".repeat(501)), true),
