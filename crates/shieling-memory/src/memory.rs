@@ -39,6 +39,10 @@ use super::tree::Tree;
 ///   most 64 MiB; and `printf` and `awk` write fields of at most 10,000 characters. Beyond these bounds they fail
 ///   with a message. `printf %f` rounds halves up.
 /// - Loops have at most 100 million iterations (125). A loop of `awk` without a body (`while (1);`) is refused.
+/// - Bytes that are not UTF-8 are kept in files and pipes by `cat`, `cp`, `head`, `tail`, `tr`, `grep`, `gzip`, `tar`,
+///   `base64`, `dd` and the like. `sort`, `sed`, `awk`, `cut` and other programs for text fail where they would change
+///   them, and so do commands that get them from a variable; here-strings and `exec 3< f` are not checked. `xxd -r`,
+///   `tar -O` and `$'\xff'` are refused.
 /// - `$BASH_COMMAND` is empty. `set -u` ignores missing elements of arrays.
 /// - An EXIT trap runs at the end of its text, also in a session. With a DEBUG trap, the next text of a session
 ///   begins with the status 0.

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
+use super::bytes::Bytes;
 use super::parsing;
 use crate::tree::{Follow, NodeInfo, Tree, TreeError, Write};
 use shieling::environment::Kind;
@@ -42,14 +43,16 @@ pub(super) struct Disk {
     largest: AtomicU64,
     /// Whether the next file is a script, since the last command runs one.
     script: AtomicBool,
+    pub(super) bytes: Bytes,
 }
 
 impl Disk {
-    pub(super) fn new(tree: Arc<Tree>) -> Self {
+    pub(super) fn new(tree: Arc<Tree>, bytes: Bytes) -> Self {
         Self {
             tree,
             largest: AtomicU64::new(u64::MAX),
             script: AtomicBool::new(false),
+            bytes,
         }
     }
 
@@ -142,7 +145,11 @@ impl FileSystem for Disk {
         let found = found.and_then(|id| Ok((inside.about(id)?.mode, inside.content(id)?)));
         drop(inside);
         let (mode, content) = told(found)?;
-        let is_script = self.script.load(Ordering::Relaxed) || mode & 0o111 != 0;
+        if self.bytes.refuses(path, &content) {
+            let why = "Operation not supported: it is not UTF-8, and memory would change it; use `sandbox`";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
+        let is_script = self.script.swap(false, Ordering::Relaxed) || mode & 0o111 != 0;
         if is_script && std::str::from_utf8(&content).is_ok_and(parsing::is_deep) {
             let why = "Operation not supported: a script with more than 1,000 times `time` cannot run in memory";
             return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bashkit::{Bash, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
 
+use super::bytes::Bytes;
 use super::custom::{CustomProgram, Sleep, Unknown};
 use super::disk::Disk;
 use super::hooks::ShellExit;
@@ -49,7 +50,10 @@ pub(crate) struct Engine {
 impl BashConfig {
     /// Creates a bash in this directory with these variables.
     pub(crate) fn bash(&self, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
-        let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
+        let may = |name: &str| programs::may(name, self.allowed.as_deref());
+        let bytes = Bytes::new(|name| may(name) && !self.programs.contains_key(name));
+        let registry = bytes.registry();
+        let disk = Arc::new(Disk::new(Arc::clone(&self.tree), bytes));
         let unknown = Arc::new(Mutex::new(None));
         let resume = Resume::new(self.has_scripts());
         let shell_exit = Arc::new(ShellExit::default());
@@ -67,6 +71,7 @@ impl BashConfig {
             .session_limits(sessions())
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
+            .builtin_registry(registry)
             .on_exit(shell_exit.on_exit())
             .before_tool(shell_exit.before_command(&disk))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
@@ -81,7 +86,6 @@ impl BashConfig {
         if let Some(epoch) = self.epoch {
             builder = builder.fixed_epoch(epoch);
         }
-        let may = |name: &str| programs::may(name, self.allowed.as_deref());
         if may("sleep") {
             builder = builder.builtin("sleep", Box::new(Sleep));
         }

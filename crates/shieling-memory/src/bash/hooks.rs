@@ -124,6 +124,7 @@ impl ShellExit {
                 return HookAction::Cancel(DEEP.to_owned());
             }
             let why = programs::refusal(&event.name, &event.args);
+            let why = why.or(disk.bytes.before(&event.name, &event.args));
             if let Some(why) = why.or_else(|| precheck::of_call(&event.name, &event.args)) {
                 shell_exit.refuse(why.clone());
                 return HookAction::Cancel(why);

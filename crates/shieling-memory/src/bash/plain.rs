@@ -26,7 +26,7 @@ const LEAST: u64 = 16 << 20;
 const LONGEST: usize = 4 << 10;
 
 /// Substrings that no plain text contains, as a quick check.
-const NEVER: [&str; 3] = ["`", "$(", "${"];
+const NEVER: [&str; 4] = ["`", "$(", "${", "$'"];
 
 /// Returns whether a text is plain, given the available programs.
 fn is_plain(text: &str, there: impl Fn(&str) -> bool) -> bool {

@@ -43,8 +43,13 @@ pub(super) struct Precheck {
 
 /// Checks a text, for a shell with these readonly names, whose input may be empty.
 pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed: bool) -> Precheck {
+    let high = || {
+        has_high_bytes(text).then(|| {
+            "`$'\\xff'` is a character in memory, and no byte: write the character itself, or use `printf`".to_owned()
+        })
+    };
     let deep = || parsing::is_deep(text).then(|| "it contains `time` more than 1,000 times".to_owned());
-    if let Some(refused) = braces::refusal(text).or_else(deep) {
+    if let Some(refused) = braces::refusal(text).or_else(deep).or_else(high) {
         return Precheck {
             refused: Some(refused),
             ..Precheck::default()
@@ -70,6 +75,40 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
         reads: scope.lines > 0,
         unsure: walk.unsure,
     }
+}
+
+/// Returns whether a text has a byte above 127 in `$'…'`.
+fn has_high_bytes(text: &str) -> bool {
+    text.split("$'").skip(1).any(|quoted| {
+        let mut letters = quoted.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\'' => return false,
+                '\\' => match letters.next() {
+                    Some('x') if letters.as_str().starts_with(|c: char| c.is_ascii_hexdigit() && c > '7') => {
+                        // One digit is a control character.
+                        if letters.as_str().chars().nth(1).is_some_and(|c| c.is_ascii_hexdigit()) {
+                            return true;
+                        }
+                    }
+                    Some('2' | '3')
+                        if letters
+                            .as_str()
+                            .chars()
+                            .take(2)
+                            .filter(|c| ('0'..='7').contains(c))
+                            .count()
+                            == 2 =>
+                    {
+                        return true;
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        false
+    })
 }
 
 /// Returns why a text that is passed to a call is refused, if it is.

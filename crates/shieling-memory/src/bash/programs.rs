@@ -384,6 +384,22 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
             "`{name}` has a loop without a body, which `memory` could not interrupt: write a statement into it"
         ));
     }
+    let hex = |found: fn(&str) -> bool| args.iter().any(|arg| arg.split("\\x").skip(1).any(found));
+    if matches!(name, "awk" | "gawk" | "sed")
+        && hex(|byte| byte.starts_with(|c: char| c.is_ascii_hexdigit() && c > '7'))
+    {
+        return Some(format!(
+            "`memory` cannot do `{name}` with bytes as `\\xff`: write the character itself"
+        ));
+    }
+    // Bashkit drops it.
+    let is_zero = |byte: &str| {
+        let rest = byte.strip_prefix('0');
+        rest.is_some_and(|rest| rest.starts_with('0') || !rest.starts_with(|c: char| c.is_ascii_hexdigit()))
+    };
+    if name == "printf" && hex(is_zero) {
+        return Some("`memory` cannot do `printf '\\x00'`: write `\\000`".to_owned());
+    }
     let row = NAMES.get(name)?.row?;
     // The words after the first operand of `timeout` belong to another program.
     let own = args.iter().position(|arg| name == "timeout" && !arg.starts_with('-'));
@@ -420,6 +436,8 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
             });
             wrong.and_then(|(option, value)| cannot(&format!("-{option} {value}")))
         }
+        "xxd" if call.has("r revert") => cannot("-r, which loses bytes that are not UTF-8; `base64 -d` does not"),
+        "tar" if call.has("O to-stdout") || args.first().is_some_and(|first| first.contains('O')) => cannot("-O"),
         // As in `xxd` itself.
         "xxd" => {
             let wide = |value: &str| value.parse().is_ok_and(|columns: u64| columns > 256);
@@ -558,6 +576,12 @@ mod tests {
             ("stat --printf=%s f", true),
             ("umask 077", true),
             ("umask -S", false),
+            ("printf \\x00", true),
+            ("printf a\\x0", true),
+            ("printf %b \\x00", true),
+            ("printf \\x0a\\x41\\000", false),
+            ("sed s/\\xc3/e/", true),
+            ("sed s/\\x41/e/", false),
             ("xxd -c 257 f", true),
             ("xxd -c 256 f", false),
             (&format!("find .{}", " !".repeat(501)), true),

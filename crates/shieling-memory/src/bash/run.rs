@@ -115,6 +115,7 @@ impl Engine {
                 }
             }
         }
+        self.disk.bytes.reset(&given);
         let resumed = self.resumed(text);
         let ran = self
             .bash

@@ -214,9 +214,21 @@ async fn what_is_nested_without_an_end_ends_with_a_message_and_the_memory_lives(
 
 #[tokio::test]
 async fn a_command_that_nothing_could_interrupt_is_refused() {
-    for text in ["awk 'BEGIN { while (1); }'", "timeout 1 awk 'BEGIN { for (;;) {} }'", "xxd -c 999999999 <<< a"] {
+    for text in [
+        "awk 'BEGIN { while (1); }'",
+        "timeout 1 awk 'BEGIN { for (;;) {} }'",
+        "xxd -c 999999999 <<< a",
+    ] {
         let ran = run(&memory(), text).await;
-        assert!(matches!(ran.end, End::Exited(code) if code != 0), "{text}: {:?}", ran.end);
-        assert!(ran.stderr.text().contains("`memory` c"), "{text}: {}", ran.stderr.text());
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {:?}",
+            ran.end
+        );
+        assert!(
+            ran.stderr.text().contains("`memory` c"),
+            "{text}: {}",
+            ran.stderr.text()
+        );
     }
 }
