@@ -104,13 +104,16 @@ impl BashConfig {
         }
         let mut bash = builder.build();
         shell_exit.ends_with(bash.cancellation_token());
+        let mut state = bash.shell_state();
+        // As in every bash, whatever its environment says. Bashkit leaves it unset, and a text that saves and restores
+        // it would switch word splitting off.
+        state.variables.insert("IFS".to_owned(), " \t\n".to_owned());
         if !variables.contains_key("USER") {
             // Commands of bashkit that are not part of memory.
-            let mut state = bash.shell_state();
             state.env.remove("USER");
             state.variables.remove("USER");
-            bash.restore_shell_state(&state);
         }
+        bash.restore_shell_state(&state);
         Engine {
             bash,
             disk,

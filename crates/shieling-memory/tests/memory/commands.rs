@@ -246,3 +246,9 @@ async fn programs_can_be_rust_functions_and_others_can_be_answered_for() {
         Err(SpawnError::Session { .. })
     ));
 }
+
+#[tokio::test]
+async fn word_splitting_survives_that_a_text_saves_and_restores_ifs() {
+    let text = "old=$IFS; IFS=,; x='a,b'; for y in $x; do echo \"<$y>\"; done; IFS=$old; for y in $(echo '1 2'); do echo \"<$y>\"; done; echo ${#IFS}";
+    assert_eq!(printed(&memory(), text).await, "<a>\n<b>\n<1>\n<2>\n3\n");
+}
