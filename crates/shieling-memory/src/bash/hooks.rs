@@ -25,6 +25,8 @@ pub(super) struct ShellExit {
     /// Whether the last command ends or replaces the shell.
     asked: AtomicBool,
     replaced: AtomicBool,
+    /// Whether `exec` may have redirected streams of the shell.
+    pub(super) redirected: AtomicBool,
     /// Why programs were not run, up to the bound.
     refused: Mutex<Vec<String>>,
     /// Why the text was ended, and the token that ends it.
@@ -38,7 +40,13 @@ const TOLD: usize = 8;
 impl ShellExit {
     /// Resets the state for the next text.
     pub(super) fn reset(&self) {
-        for known in [&self.left, &self.expansion, &self.asked, &self.replaced] {
+        for known in [
+            &self.left,
+            &self.expansion,
+            &self.asked,
+            &self.replaced,
+            &self.redirected,
+        ] {
             known.store(false, Ordering::Relaxed);
         }
         self.take_refused();
@@ -116,8 +124,13 @@ impl ShellExit {
             shell_exit
                 .asked
                 .store(matches!(event.name.as_str(), "exit" | "exec"), Ordering::Relaxed);
-            if event.name == "exec" && !event.args.is_empty() {
-                shell_exit.replaced.store(true, Ordering::Relaxed);
+            if event.name == "exec" {
+                let kind = if event.args.is_empty() {
+                    &shell_exit.redirected
+                } else {
+                    &shell_exit.replaced
+                };
+                kind.store(true, Ordering::Relaxed);
             }
             if thread_pool::is_deep() {
                 shell_exit.end(DEEP);
