@@ -31,6 +31,11 @@ use super::tree::Tree;
 ///   Scripts in files are not checked for this.
 /// - A text that makes a name readonly and contains arithmetic or a loop that may assign to it is refused (125), as
 ///   are two streams that are swapped (`3>&1 1>&2 2>&3`), and braces that expand to more than 10,000 words.
+/// - In double quotes, `${v/…}`, `${v#…}` and `${v%…}` with `\\\\` are refused, and so is `&` in a replacement; an `&`
+///   or a backslash that comes from a variable stands for itself. A replacement that would yield more than 10 MiB
+///   changes nothing.
+/// - `.` in a pattern of `=~` matches no line break, and the first alternative that matches wins.
+/// - An arithmetic expression of more than 64 KiB is 0.
 /// - The umask is 0022 (`umask 077` is refused).
 /// - Options that bashkit would ignore are refused: `sha256sum --tag`, `cut -f0`, `stat` without `-c` and others.
 ///   `chmod`, `cp`, `ls`, `mkdir`, `mv`, `realpath` and `rm` have their usual options, never prompt, and refuse other

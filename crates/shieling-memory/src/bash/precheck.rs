@@ -6,6 +6,7 @@
 //!   Any number of `read` may therefore come first and one program last, outside of loops.
 //! - Names that are readonly somewhere in the text and assigned by arithmetic or a loop. Bashkit ignores readonly
 //!   there.
+//! - Replacements in which bashkit loses backslashes or quotes, or takes `&` for itself.
 //! - Streams that are swapped (`3>&1 1>&2 2>&3`). Bashkit loses the output.
 //!
 //! The check walks the tree that bashkit will run once, and knows less than bash: uncertain effects of a branch, a
@@ -16,8 +17,8 @@
 use std::collections::{HashMap, HashSet};
 
 use bashkit::parser::{
-    Assignment, AssignmentValue, Command, CompoundCommand, ListOperator, Redirect, RedirectKind, SimpleCommand, Word,
-    WordPart,
+    Assignment, AssignmentValue, Command, CompoundCommand, ListOperator, ParameterOp, Redirect, RedirectKind,
+    SimpleCommand, Word, WordPart,
 };
 
 use super::parsing::{self, parsed};
@@ -61,6 +62,7 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
     };
     let mut walk = Walk {
         input: fed.then(Scope::default),
+        text,
         ..Walk::default()
     };
     walk.readonly.extend(readonly);
@@ -150,6 +152,7 @@ struct Scope {
 /// A walk through the tree.
 #[derive(Default)]
 struct Walk<'n> {
+    text: &'n str,
     functions: HashMap<&'n str, &'n Command>,
     /// Whether functions read their input, for those that were called.
     called: HashMap<(&'n str, bool), bool>,
@@ -511,6 +514,10 @@ impl<'n> Walk<'n> {
     fn word(&mut self, word: &'n Word) -> Checked {
         word.parts.iter().try_for_each(|part| match part {
             WordPart::CommandSubstitution(commands) => self.list(commands),
+            WordPart::ParameterExpansion { name, operator, .. } => {
+                let is_quoted = word.quoted || word.part_quoted.iter().any(|quoted| *quoted);
+                replaces(name, operator, is_quoted.then_some(self.text))
+            }
             WordPart::ProcessSubstitution {
                 commands,
                 is_input: true,
@@ -533,6 +540,86 @@ impl<'n> Walk<'n> {
             AssignmentValue::Array(words) => self.words(words),
         }
     }
+}
+
+/// Refuses an expansion that changes a value (`${name/…}`) where bashkit would do it wrongly: in quotes it reads `\\`
+/// as `\` too early, which its tree no longer shows, so the text is searched for it.
+fn replaces(name: &str, operator: &ParameterOp, quoted_in: Option<&str>) -> Checked {
+    let (pattern, replacement, is_global) = match operator {
+        ParameterOp::ReplaceFirst { pattern, replacement } => (pattern.as_str(), replacement.as_str(), false),
+        ParameterOp::ReplaceAll { pattern, replacement } => (pattern.as_str(), replacement.as_str(), true),
+        ParameterOp::RemovePrefixShort
+        | ParameterOp::RemovePrefixLong
+        | ParameterOp::RemoveSuffixShort
+        | ParameterOp::RemoveSuffixLong => ("", "", false),
+        _ => return Ok(()),
+    };
+    if stands_for_match(replacement) {
+        return Err(format!(
+            "`&` in `${{{name}/…/…}}` is the match in bash, and itself in memory: write `\\&` for itself, or use `sed`"
+        ));
+    }
+    if is_global && pattern.starts_with(['#', '%']) {
+        let sign = &pattern[..1];
+        return Err(format!(
+            "`${{{name}//{sign}…}}` is anchored in memory, and not in bash: write `\\{sign}`"
+        ));
+    }
+    let opening = format!("${{{name}");
+    let is_lost = |text: &str| text.split(&opening).skip(1).any(|rest| loses_backslashes(rest));
+    if quoted_in.is_some_and(is_lost) {
+        return Err(format!(
+            "memory would lose `\\\\`, or a quote in quotes, in `\"${{{name}…}}\"`: assign it without quotes, as \
+             `x=${{{name}…}}`, which splits nothing"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether a replacement contains a `&` that is neither quoted nor escaped.
+fn stands_for_match(replacement: &str) -> bool {
+    let (mut letters, mut quote) = (replacement.chars(), None);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            '"' | '\'' if quote == Some(letter) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(letter),
+            // What is in a substitution is not looked at.
+            '$' if letters.as_str().starts_with(['(', '{']) => return false,
+            '&' if quote.is_none() => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether the rest of a `${name` that changes a value has a doubled backslash, or a quote in quotes.
+fn loses_backslashes(rest: &str) -> bool {
+    // A subscript is not part of it.
+    let rest = match rest.strip_prefix('[') {
+        Some(subscript) => subscript.split_once(']').map_or("", |(_, rest)| rest),
+        None => rest,
+    };
+    if !rest.starts_with(['/', '#', '%']) {
+        return false;
+    }
+    let (mut letters, mut depth) = (rest.chars(), 1);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.as_str().starts_with('\\') => return true,
+            '\\' => drop(letters.next()),
+            '\'' if letters.as_str().starts_with("\"'") => return true,
+            '$' if letters.as_str().starts_with('{') => depth += 1,
+            '}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Returns a word, if it is constant.

@@ -252,3 +252,56 @@ async fn word_splitting_survives_that_a_text_saves_and_restores_ifs() {
     let text = "old=$IFS; IFS=,; x='a,b'; for y in $x; do echo \"<$y>\"; done; IFS=$old; for y in $(echo '1 2'); do echo \"<$y>\"; done; echo ${#IFS}";
     assert_eq!(printed(&memory(), text).await, "<a>\n<b>\n<1>\n<2>\n3\n");
 }
+
+#[tokio::test]
+async fn a_replacement_is_that_of_bash_or_refused() {
+    let memory = memory();
+    let refused = [
+        r#"u=a/b/c; echo "${u//\//\\}""#,
+        r#"u=a/b/c; echo "${u//\//\\/}""#,
+        r#"p='C:\x'; echo "${p//\\//}""#,
+        r#"p='C:\x'; x="a${p/\\/+}""#,
+        r#"j='{"k":"v"}'; echo "${j//\"/\\\"}""#,
+        r#"j='{"k":"v"}'; f() { echo "${j//'"'/x}"; }"#,
+        r#"v=axb; echo "${v/x/<&>}""#,
+        r#"v=axb; echo ${v/x/<&>}"#,
+        r#"a=(ab cb); echo "${a[@]/b/<&>}""#,
+        r#"a=(ab cb); echo "${a[@]//b/\\}""#,
+        r#"v='a\b'; echo "${v%\\*}""#,
+        r#"v='a#b'; echo "${v//#/x}""#,
+        r#"eval 'v=axb; echo "${v/x/<&>}"'"#,
+    ];
+    for text in refused {
+        let ran = run(&memory, text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {}",
+            ran.stdout.text()
+        );
+        assert_eq!(ran.stdout.text(), "", "{text}");
+        assert!(ran.stderr.text().contains("memory"), "{text}: {}", ran.stderr.text());
+    }
+    let same = [
+        (r#"p='C:\x'; x=${p//\\//}; echo "$x""#, "C:/x\n"),
+        (
+            r#"j='{"k":"v"}'; x=${j//\"/\\\"}; echo "$x""#,
+            "{\\\"k\\\":\\\"v\\\"}\n",
+        ),
+        (r#"v=axb; echo "${v/x/<\&>}" "${v/x/"&"}" ${v/x/\&}"#, "a<&>b a&b a&b\n"),
+        (r#"v='a&b'; echo "${v//&/and}" "${v/\#/x}""#, "aandb a&b\n"),
+        (r#"b='\'; v=a/b; echo "${v//\//$b}""#, "a\\b\n"),
+        (
+            r#"v='a b'; echo "${v// /%20}" "${v// /\ }" "${v:-\\}""#,
+            "a%20b a b a b\n",
+        ),
+        (
+            r#"v=a.b; echo "${v%.*}" "${v##*.}"; cat <<'E'
+"${w//\\/x}"
+E"#,
+            "a b\n\"${w//\\\\/x}\"\n",
+        ),
+    ];
+    for (text, out) in same {
+        assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
+}
