@@ -43,6 +43,8 @@ use super::tree::Tree;
 /// - `seq` supports whole numbers only. `yes` prints at most 10,000 lines, `awk` 10 MB, `find` 1 MiB; `dd` copies at
 ///   most 64 MiB; and `printf` and `awk` write fields of at most 10,000 characters. Beyond these bounds they fail
 ///   with a message. `printf %f` rounds halves up.
+/// - `sed` makes at most 1,000 steps between two lines that it reads. Beyond that its output is cut, and the text ends
+///   with the status 125 if the warning of `sed` is seen on standard error.
 /// - Loops have at most 100 million iterations (125). A loop of `awk` without a body (`while (1);`) is refused.
 /// - Bytes that are not UTF-8 are kept in files and pipes by `cat`, `cp`, `head`, `tail`, `tr`, `grep`, `gzip`, `tar`,
 ///   `base64`, `dd` and the like. `sort`, `sed`, `awk`, `cut` and other programs for text fail where they would change

@@ -97,7 +97,7 @@ impl Bytes {
         if !self.met.load(Ordering::Relaxed) {
             return None;
         }
-        // The stand-in has stepped aside for `command` alone.
+        // A stand-in steps aside for `command` alone.
         if name != "command" {
             self.stand_in();
         }

@@ -15,8 +15,17 @@ use tokio::net::unix::pipe::Sender;
 /// writers.
 const UNWATCHED: usize = 4 << 10;
 
+/// What bashkit's `sed` says where it cuts its output and succeeds.
+const CUT: &[u8] = b"sed: warning: branch/label loop limit";
+
+/// The output of a text.
+pub(super) struct OutputPipe {
+    end: WriteEnd,
+    has_cut_sed: bool,
+}
+
 /// The write end of a pipe.
-pub(super) enum OutputPipe {
+enum WriteEnd {
     Unwatched {
         pipe: OwnedFd,
         written: usize,
@@ -29,9 +38,19 @@ pub(super) enum OutputPipe {
 impl OutputPipe {
     pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
-        Ok(Self::Unwatched { pipe, written: 0 })
+        Ok(Self {
+            end: WriteEnd::Unwatched { pipe, written: 0 },
+            has_cut_sed: false,
+        })
     }
 
+    /// Returns whether a `sed` said here that its output is cut.
+    pub(super) fn has_cut_sed(&self) -> bool {
+        self.has_cut_sed
+    }
+}
+
+impl WriteEnd {
     /// Writes without waiting. Returns what was not written.
     fn write_at_once(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
         let Self::Unwatched { pipe, written } = self else {
@@ -67,9 +86,10 @@ impl OutputPipe {
 
 impl AsyncWrite for OutputPipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.write_at_once(bytes) {
+        self.has_cut_sed |= bytes.windows(CUT.len()).any(|piece| piece == CUT);
+        match self.end.write_at_once(bytes) {
             Some(written) => Poll::Ready(written),
-            None => self.watched()?.poll_write(cx, bytes),
+            None => self.end.watched()?.poll_write(cx, bytes),
         }
     }
 

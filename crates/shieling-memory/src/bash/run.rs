@@ -124,7 +124,13 @@ impl Engine {
             .stdout(&mut stdout)
             .stderr(&mut *stderr)
             .await;
-        let (ran, more) = self.report_end(ran, text, &token, config);
+        let (mut ran, mut more) = self.report_end(ran, text, &token, config);
+        if stderr.has_cut_sed() && !ran.broken_off {
+            ran.end = MainEnd::Exited(UNABLE);
+            more = Some(refusal(
+                "`sed` made more than 1,000 steps for a line, and its output is cut",
+            ));
+        }
         let refused = self
             .shell_exit
             .take_refused()

@@ -305,3 +305,33 @@ E"#,
         assert_eq!(printed(&memory, text).await, out, "{text}");
     }
 }
+
+#[tokio::test]
+async fn sed_fails_where_it_would_cut_its_output() {
+    let memory = memory();
+    for text in [
+        r"seq 2000 | sed -z ':a;s/\n/,/;ta' > x",
+        r"yes a | head -3000 | tr -d '\n' | sed ':a;s/a/b/;ta' | wc -c > x; true",
+    ] {
+        let ran = run(&memory, text).await;
+        assert_eq!(ran.end, End::Exited(125), "{text}");
+        assert!(
+            ran.stderr.text().contains("its output is cut"),
+            "{text}: {}",
+            ran.stderr.text()
+        );
+    }
+    for (text, out) in [
+        (r"seq 3 | sed ':a;N;$!ba;s/\n/,/g'", "1,2,3\n"),
+        (
+            r"seq 900 > f; sed ':a;N;$!ba;s/\n/,/g' f | tr , '\n' | tail -n 1",
+            "900\n",
+        ),
+        (
+            r"set -x; echo 1234567 | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' 2> /dev/null",
+            "1,234,567\n",
+        ),
+    ] {
+        assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
+}
