@@ -40,6 +40,8 @@ use super::tree::Tree;
 /// - Options that bashkit would ignore are refused: `sha256sum --tag`, `cut -f0`, `stat` without `-c` and others.
 ///   `chmod`, `cp`, `ls`, `mkdir`, `mv`, `realpath` and `rm` have their usual options, never prompt, and refuse other
 ///   options.
+/// - `[[ -o x ]]`, `[[ -R x ]]`, `-ef`, `export -f` and `substr` from below 1 are refused. `tar xv` lists files on
+///   standard error.
 /// - `seq` supports whole numbers only. `yes` prints at most 10,000 lines, `awk` 10 MB, `find` 1 MiB; `dd` copies at
 ///   most 64 MiB; and `printf` and `awk` write fields of at most 10,000 characters. Beyond these bounds they fail
 ///   with a message. `printf %f` rounds halves up.

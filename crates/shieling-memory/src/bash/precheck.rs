@@ -176,6 +176,10 @@ impl<'n> Walk<'n> {
             Command::Simple(simple) => self.simple(simple),
             Command::Pipeline(pipeline) => {
                 let (head, stages) = pipeline.commands.split_first().unzip();
+                let fed = &pipeline.commands[..pipeline.commands.len().saturating_sub(1)];
+                if fed.iter().any(lists_files) {
+                    return Err("`tar xv` lists files on standard error in memory: use `tar tf`".to_owned());
+                }
                 match head {
                     Some(head) if pipeline.commands.len() > 1 => self.forked(std::slice::from_ref(head))?,
                     Some(head) => self.one(head)?,
@@ -269,7 +273,10 @@ impl<'n> Walk<'n> {
             CompoundCommand::Subshell(commands) | CompoundCommand::BraceGroup(commands) => self.list(commands),
             CompoundCommand::Arithmetic(expression) => self.arithmetic(expression),
             CompoundCommand::Time(this) => this.command.as_deref().map_or(Ok(()), |command| self.one(command)),
-            CompoundCommand::Conditional(words) => self.words(words),
+            CompoundCommand::Conditional(words) => {
+                conditional(words)?;
+                self.words(words)
+            }
             CompoundCommand::Coproc(this) => self.fed(|walk| walk.one(&this.body)).map(drop),
         }
     }
@@ -540,6 +547,31 @@ impl<'n> Walk<'n> {
             AssignmentValue::Array(words) => self.words(words),
         }
     }
+}
+
+/// Refuses conditions that are always true in bashkit.
+fn conditional(words: &[Word]) -> Checked {
+    let mut before = None;
+    for word in words.iter().map(|word| literal(word).filter(|_| !word.quoted)) {
+        let begins = matches!(before, None | Some("!" | "(" | "&&" | "||"));
+        match word {
+            Some(test @ ("-o" | "-R")) if begins => {
+                return Err(format!(
+                    "`[[ {test} … ]]` is always true in memory: use `[ {test} … ]` or `$-`"
+                ));
+            }
+            Some("-ef") => return Err("`-ef` compares names in memory: use `realpath`".to_owned()),
+            _ => before = word.or(Some("")),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a command is a `tar` that lists files while it unpacks them.
+fn lists_files(command: &Command) -> bool {
+    let Command::Simple(simple) = command else { return false };
+    let first = simple.args.first().and_then(literal).unwrap_or_default();
+    literal(&simple.name) == Some("tar") && first.contains('v') && first.contains('x') && !first.starts_with("--")
 }
 
 /// Refuses an expansion that changes a value (`${name/…}`) where bashkit would do it wrongly: in quotes it reads `\\`

@@ -60,12 +60,12 @@ const ROWS: &[Row] = &[
     Row("cat+", Files, "", "", ""),
     Row("chmod", Never, "", "reference", ""),
     Row("cksum+", Files, "al", "algorithm length", ""),
-    Row("cmp+", Dash, "in", "ignore-initial bytes", ""),
+    Row("cmp+", Dash, "in", "ignore-initial bytes", "n bytes"),
     Row("column+", Files, "csoNRHE", "separator output-separator output-width", ""),
     Row("comm+", Dash, "", "output-delimiter", ""),
     Row("cut+", Files, "bcdf", "bytes characters delimiter fields output-delimiter", ""),
     Row("dd", Dd, "", "", ""),
-    Row("diff+", Dash, "UCWILDF", "unified context label width exclude", ""),
+    Row("diff+", Dash, "UCWILDF", "unified context label width exclude", "rwiByc recursive ignore-all-space ignore-case ignore-blank-lines side-by-side"),
     Row("egrep+", Pattern, GREP, GREP_LONG, ""),
     Row("envsubst", Always, "", "", ""),
     Row("expand+", Files, "t", "tabs", ""),
@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
     Row("strings+", Files, "ent", "bytes radix", ""),
     Row("sum+", Files, "", "", ""),
     Row("tac+", Files, "s", "separator", ""),
-    Row("tail+", Files, "ncs", "lines bytes sleep-interval", ""),
+    Row("tail+", Files, "ncs", "lines bytes sleep-interval", "fF follow"),
     Row("tar", Tar, "", "", ""),
     Row("tee+", Always, "", "", ""),
     Row("timeout", Never, "ks", "kill-after signal", "ks kill-after signal"),
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     Row("uniq+", First, "fsw", "skip-fields skip-chars check-chars", ""),
     Row("wc+", Files, "", "", ""),
     Row("xargs", Always, "aEIiLlnPsd", "arg-file delimiter max-args max-procs", ""),
-    Row("xxd+", First, "cglosn", "", ""),
+    Row("xxd+", First, "cglosn", "", "ibu"),
 ];
 
 /// A known command.
@@ -352,6 +352,14 @@ fn spins(program: &str) -> bool {
     })
 }
 
+/// Returns whether an `awk` program has a `substr` that begins at a constant below 1.
+fn before_start(program: &str) -> bool {
+    program.split("substr(").skip(1).any(|call| {
+        let begin = call.split(',').nth(1).unwrap_or_default().trim_start();
+        begin.starts_with('-') || begin.split(')').next().is_some_and(|begin| begin.trim() == "0")
+    })
+}
+
 /// Splits a text that begins with a parenthesis into its inside and the rest.
 fn closing(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start().strip_prefix('(')?;
@@ -391,6 +399,18 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
         return Some(format!(
             "`memory` cannot do `{name}` with bytes as `\\xff`: write the character itself"
         ));
+    }
+    if matches!(name, "awk" | "gawk") && args.iter().any(|arg| before_start(arg)) {
+        return Some("`memory` counts `substr` from below 1 wrongly: begin at 1".to_owned());
+    }
+    let exports = |arg: &String| arg.starts_with('-') && arg.contains('f') && (name == "export" || arg.contains('x'));
+    if matches!(name, "export" | "declare" | "typeset") && args.iter().any(exports) {
+        return Some(
+            "`memory` does not export functions to `bash -c` and scripts: source a file that defines them".to_owned(),
+        );
+    }
+    if matches!(name, "test" | "[") && args.iter().any(|arg| arg == "-ef") {
+        return Some("`-ef` compares names in `memory`: use `realpath`".to_owned());
     }
     // Bashkit drops it.
     let is_zero = |byte: &str| {
@@ -438,6 +458,15 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
         }
         "xxd" if call.has("r revert") => cannot("-r, which loses bytes that are not UTF-8; `base64 -d` does not"),
         "tar" if call.has("O to-stdout") || args.first().is_some_and(|first| first.contains('O')) => cannot("-O"),
+        "split" => {
+            let attached = args.iter().find(|arg| {
+                let value = arg
+                    .strip_prefix('-')
+                    .and_then(|rest| rest.strip_prefix(['l', 'b', 'n', 'a']));
+                value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+            });
+            attached.and_then(|arg| cannot(&format!("{arg}`, but `split {} {}", &arg[..2], &arg[2..])))
+        }
         // As in `xxd` itself.
         "xxd" => {
             let wide = |value: &str| value.parse().is_ok_and(|columns: u64| columns > 256);
@@ -576,6 +605,21 @@ mod tests {
             ("stat --printf=%s f", true),
             ("umask 077", true),
             ("umask -S", false),
+            ("split -l2 f", true),
+            ("split -l 2 f", false),
+            ("diff -r a b", true),
+            ("diff -u a b", false),
+            ("tail -f f", true),
+            ("tail -n 1 f", false),
+            ("cmp -n2 a b", true),
+            ("xxd -b f", true),
+            ("export -f f", true),
+            ("declare -fx f", true),
+            ("declare -f f", false),
+            ("test a -ef b", true),
+            ("awk {print(substr($0,-1,3))}", true),
+            ("awk {print(substr($0,0))}", true),
+            ("awk {print(substr($0,1,3))}", false),
             ("printf \\x00", true),
             ("printf a\\x0", true),
             ("printf %b \\x00", true),

@@ -335,3 +335,30 @@ async fn sed_fails_where_it_would_cut_its_output() {
         assert_eq!(printed(&memory, text).await, out, "{text}");
     }
 }
+
+#[tokio::test]
+async fn conditions_and_streams_that_would_be_wrong_are_refused() {
+    for text in [
+        "[[ -o pipefail ]]",
+        "[[ a == a && ! -o errexit ]]",
+        "[[ -R x ]]",
+        "[[ a -ef a ]]",
+        "[ a -ef a ]",
+        "f() { echo 1; }; export -f f; bash -c f",
+        "echo a > f; tar cf t.tar f; tar -xvf t.tar | wc -l",
+        "awk 'BEGIN { print substr(\"hello\", -1, 3) }'",
+        "printf '\\x00' > f",
+    ] {
+        let ran = run(&memory(), text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {:?}",
+            ran.end
+        );
+        assert_eq!(ran.stdout.text(), "", "{text}");
+        assert!(ran.stderr.text().contains("memory"), "{text}: {}", ran.stderr.text());
+    }
+    let text =
+        "x=-o; [[ $x == -o && -n -R ]]; echo $?; echo a > f; tar cvf t.tar f | wc -l; tar xvf t.tar 2> /dev/null";
+    assert_eq!(printed(&memory(), text).await, "0\n1\n");
+}
