@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
 use super::bytes::Bytes;
+use super::output_pipe::reworded;
 use super::parsing;
 use crate::tree::{Follow, NodeInfo, Tree, TreeError, Write};
 use shieling::environment::Kind;
@@ -158,11 +159,11 @@ impl FileSystem for Disk {
     }
 
     async fn write_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
-        told(self.put(path, Write::Replace(content)))
+        told(self.put(path, Write::Replace(&reworded(content))))
     }
 
     async fn append_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
-        told(self.put(path, Write::Append(content)))
+        told(self.put(path, Write::Append(&reworded(content))))
     }
 
     async fn mkdir(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {

@@ -1,6 +1,7 @@
 //! The output of a text: a pipe that is written directly. Only a pipe that is full, or has received much, is
 //! registered with the runtime, which takes longer than writing the output of most texts.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -16,7 +17,20 @@ use tokio::net::unix::pipe::Sender;
 const UNWATCHED: usize = 4 << 10;
 
 /// What bashkit's `sed` says where it cuts its output and succeeds.
-const CUT: &[u8] = b"sed: warning: branch/label loop limit";
+const CUT: &str = "sed: warning: branch/label loop limit";
+
+/// What bashkit says about a command that a hook refuses, and what is said instead, which is as long.
+const CANCELLED: [&str; 2] = ["cancelled by before_tool hook", "refused by memory: see below."];
+
+/// Returns output in the words of memory.
+pub(super) fn reworded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let [theirs, ours] = CANCELLED;
+    let mut bytes = Cow::Borrowed(bytes);
+    while let Some(at) = std::str::from_utf8(&bytes).ok().and_then(|text| text.find(theirs)) {
+        bytes.to_mut()[at..at + ours.len()].copy_from_slice(ours.as_bytes());
+    }
+    bytes
+}
 
 /// The output of a text.
 pub(super) struct OutputPipe {
@@ -86,7 +100,8 @@ impl WriteEnd {
 
 impl AsyncWrite for OutputPipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.has_cut_sed |= bytes.windows(CUT.len()).any(|piece| piece == CUT);
+        self.has_cut_sed |= std::str::from_utf8(bytes).is_ok_and(|text| text.contains(CUT));
+        let bytes = &*reworded(bytes);
         match self.end.write_at_once(bytes) {
             Some(written) => Poll::Ready(written),
             None => self.end.watched()?.poll_write(cx, bytes),

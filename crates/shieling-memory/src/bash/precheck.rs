@@ -81,18 +81,18 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
 
 /// Returns whether a text has a byte above 127 in `$'…'`.
 fn has_high_bytes(text: &str) -> bool {
+    let is_high_hex = |digits: &str| {
+        let mut digits = digits.chars().take_while(char::is_ascii_hexdigit);
+        digits.next().is_some_and(|first| first > '7') && digits.next().is_some()
+    };
     text.split("$'").skip(1).any(|quoted| {
         let mut letters = quoted.chars();
         while let Some(letter) = letters.next() {
             match letter {
                 '\'' => return false,
                 '\\' => match letters.next() {
-                    Some('x') if letters.as_str().starts_with(|c: char| c.is_ascii_hexdigit() && c > '7') => {
-                        // One digit is a control character.
-                        if letters.as_str().chars().nth(1).is_some_and(|c| c.is_ascii_hexdigit()) {
-                            return true;
-                        }
-                    }
+                    // One digit is a control character.
+                    Some('x') if is_high_hex(letters.as_str()) => return true,
                     Some('2' | '3')
                         if letters
                             .as_str()
@@ -598,7 +598,7 @@ fn replaces(name: &str, operator: &ParameterOp, quoted_in: Option<&str>) -> Chec
         ));
     }
     let opening = format!("${{{name}");
-    let is_lost = |text: &str| text.split(&opening).skip(1).any(|rest| loses_backslashes(rest));
+    let is_lost = |text: &str| text.split(&opening).skip(1).any(loses_backslashes);
     if quoted_in.is_some_and(is_lost) {
         return Err(format!(
             "memory would lose `\\\\`, or a quote in quotes, in `\"${{{name}…}}\"`: assign it without quotes, as \

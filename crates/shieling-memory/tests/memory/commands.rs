@@ -362,3 +362,21 @@ async fn conditions_and_streams_that_would_be_wrong_are_refused() {
         "x=-o; [[ $x == -o && -n -R ]]; echo $?; echo a > f; tar cvf t.tar f | wc -l; tar xvf t.tar 2> /dev/null";
     assert_eq!(printed(&memory(), text).await, "0\n1\n");
 }
+
+#[tokio::test]
+async fn a_refusal_says_nothing_of_hooks() {
+    let memory = memory();
+    for text in [
+        "stat f",
+        "umask 077",
+        "x=$(umask 077 2>&1); echo \"$x\" >&2",
+        "umask 077 2> f; cat f >&2",
+    ] {
+        let said = run(&memory, text).await.stderr.text();
+        assert!(said.contains("refused by memory: see below.\n"), "{text}: {said}");
+        assert!(
+            said.contains("shieling: `memory` ") && !said.contains("hook"),
+            "{text}: {said}"
+        );
+    }
+}
