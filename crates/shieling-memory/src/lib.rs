@@ -278,7 +278,16 @@ impl Environment for Memory {
         Box::pin(async move {
             match &self.inner.config.handler {
                 Some(Handler::Whole(_)) => None,
-                Some(Handler::Unknown(_)) | None => BashConfig::syntax_check(command.text()).map(|said| (2, said)),
+                Some(Handler::Unknown(_)) | None => {
+                    // On a thread of the pool, since the parser needs more stack than a thread of the caller has.
+                    let (said, hears) = tokio::sync::oneshot::channel();
+                    let text = command.text().to_owned();
+                    let work = move |_: &tokio::runtime::Runtime| {
+                        let _ = said.send(BashConfig::syntax_check(&text));
+                    };
+                    ThreadPool::get().take(Box::new(work)).ok()?;
+                    hears.await.ok()?.map(|said| (2, said))
+                }
             }
         })
     }

@@ -31,20 +31,35 @@ use super::tree::Tree;
 ///   Scripts in files are not checked for this.
 /// - A text that makes a name readonly and contains arithmetic or a loop that may assign to it is refused (125), as
 ///   are two streams that are swapped (`3>&1 1>&2 2>&3`), and braces that expand to more than 10,000 words.
+/// - In double quotes, `${v/…}`, `${v#…}` and `${v%…}` with `\\\\` are refused, and so is `&` in a replacement; an `&`
+///   or a backslash that comes from a variable stands for itself. A replacement that would yield more than 10 MiB
+///   changes nothing.
+/// - `.` in a pattern of `=~` matches no line break, and the first alternative that matches wins.
+/// - An arithmetic expression of more than 64 KiB is 0.
 /// - The umask is 0022 (`umask 077` is refused).
 /// - Options that bashkit would ignore are refused: `sha256sum --tag`, `cut -f0`, `stat` without `-c` and others.
 ///   `chmod`, `cp`, `ls`, `mkdir`, `mv`, `realpath` and `rm` have their usual options, never prompt, and refuse other
 ///   options.
+/// - `[[ -o x ]]`, `[[ -R x ]]`, `-ef`, `export -f` and `substr` from below 1 are refused. `tar xv` lists files on
+///   standard error.
 /// - `seq` supports whole numbers only. `yes` prints at most 10,000 lines, `awk` 10 MB, `find` 1 MiB; `dd` copies at
 ///   most 64 MiB; and `printf` and `awk` write fields of at most 10,000 characters. Beyond these bounds they fail
 ///   with a message. `printf %f` rounds halves up.
+/// - `sed` makes at most 1,000 steps between two lines that it reads. Beyond that its output is cut, and the text ends
+///   with the status 125 if the warning of `sed` is seen on standard error.
+/// - Loops have at most 100 million iterations (125). A loop of `awk` without a body (`while (1);`) is refused.
+/// - Bytes that are not UTF-8 are kept in files and pipes by `cat`, `cp`, `head`, `tail`, `tr`, `grep`, `gzip`, `tar`,
+///   `base64`, `dd` and the like. `sort`, `sed`, `awk`, `cut` and other programs for text fail where they would change
+///   them, and so do commands that get them from a variable; here-strings and `exec 3< f` are not checked. `xxd -r`,
+///   `tar -O` and `$'\xff'` are refused.
 /// - `$BASH_COMMAND` is empty. `set -u` ignores missing elements of arrays.
 /// - An EXIT trap runs at the end of its text, also in a session. With a DEBUG trap, the next text of a session
 ///   begins with the status 0.
 /// - A text ends with its background jobs.
 /// - `xargs` returns the status of what it ran instead of 123. `awk` and `cut -c` count characters.
 /// - Functions, sourced files and nested shells call each other at most 16 deep, subshells and substitutions at most
-///   32. Beyond that the text ends with the status 125 and a message.
+///   32. Beyond that, and where `eval`, aliases, `command` or `xargs` call each other too deep, the text ends with the
+///   status 125 and a message. `test`, `find` and `expr` have at most 500 operators, a text at most 1,000 `time`.
 /// - File names are UTF-8. Files whose names contain line breaks, control or invisible characters are accessible to
 ///   the file tools, but not to commands.
 /// - There are no hard links, pipes or devices, except for `/dev/null` and similar ones.

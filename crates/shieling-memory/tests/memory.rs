@@ -7,6 +7,7 @@
 
 mod memory {
     mod alone;
+    mod bytes;
     mod commands;
     mod files;
     mod hostile;

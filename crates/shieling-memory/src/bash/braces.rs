@@ -43,10 +43,15 @@ fn count(word: &str) -> u64 {
     all
 }
 
-/// Returns the number of elements of `a..b..step`.
+/// Returns the number of elements of `a..b..step`, of numbers or letters.
 fn range(text: &str) -> Option<u64> {
+    let letter = |text: &str| match text.as_bytes() {
+        [letter] if letter.is_ascii_alphabetic() => Some(i128::from(*letter)),
+        _ => None,
+    };
+    let bound = |text: &str| text.parse::<i128>().ok().or_else(|| letter(text));
     let mut parts = text.splitn(3, "..");
-    let (first, last) = (parts.next()?.parse::<i128>().ok()?, parts.next()?.parse::<i128>().ok()?);
+    let (first, last) = (bound(parts.next()?)?, bound(parts.next()?)?);
     let step = parts.next().and_then(|step| step.parse::<i128>().ok()).unwrap_or(1);
     let count = (first.abs_diff(last) / step.unsigned_abs().max(1)).saturating_add(1);
     Some(u64::try_from(count).unwrap_or(u64::MAX))
@@ -70,11 +75,15 @@ mod tests {
             ("}{", 1),
             ("{1..99999999999999999999999999}", u64::MAX),
             ("{é..ü}", 1),
+            ("{a..z}", 26),
+            ("{a..z}{A..Z..2}", 338),
+            ("{a..zz}", 1),
         ];
         for (word, expected) in cases {
             assert_eq!(count(word), expected, "{word}");
         }
         assert!(refusal("for i in {1..10001}; do :; done").is_some());
+        assert!(refusal("printf '%s\\n' {a..z}{a..z}{a..z}{a..z}").is_some());
         assert_eq!(refusal("for i in {1..10000}; do :; done; awk '{ print $1 }'"), None);
     }
 }

@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
+use super::bytes::Bytes;
+use super::output_pipe::reworded;
+use super::parsing;
 use crate::tree::{Follow, NodeInfo, Tree, TreeError, Write};
 use shieling::environment::Kind;
 
@@ -39,14 +42,24 @@ pub(super) struct Disk {
     tree: Arc<Tree>,
     /// The largest file that its commands may write; [`u64::MAX`] means no limit.
     largest: AtomicU64,
+    /// Whether the next file is a script, since the last command runs one.
+    script: AtomicBool,
+    pub(super) bytes: Bytes,
 }
 
 impl Disk {
-    pub(super) fn new(tree: Arc<Tree>) -> Self {
+    pub(super) fn new(tree: Arc<Tree>, bytes: Bytes) -> Self {
         Self {
             tree,
             largest: AtomicU64::new(u64::MAX),
+            script: AtomicBool::new(false),
+            bytes,
         }
+    }
+
+    /// Records whether the last command runs a script.
+    pub(super) fn expect_script(&self, is_expected: bool) {
+        self.script.store(is_expected, Ordering::Relaxed);
     }
 
     /// Returns the tree.
@@ -129,17 +142,28 @@ impl FileSystem for Disk {
             return Ok(Vec::new());
         }
         let mut inside = self.tree.enter();
-        let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
+        let found = inside.find(path, Follow::None);
+        let found = found.and_then(|id| Ok((inside.about(id)?.mode, inside.content(id)?)));
         drop(inside);
-        told(content.map(Arc::unwrap_or_clone))
+        let (mode, content) = told(found)?;
+        if self.bytes.refuses(path, &content) {
+            let why = "Operation not supported: it is not UTF-8, and memory would change it; use `sandbox`";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
+        let is_script = self.script.swap(false, Ordering::Relaxed) || mode & 0o111 != 0;
+        if is_script && std::str::from_utf8(&content).is_ok_and(parsing::is_deep) {
+            let why = "Operation not supported: a script with more than 1,000 times `time` cannot run in memory";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
+        Ok(Arc::unwrap_or_clone(content))
     }
 
     async fn write_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
-        told(self.put(path, Write::Replace(content)))
+        told(self.put(path, Write::Replace(&reworded(content))))
     }
 
     async fn append_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
-        told(self.put(path, Write::Append(content)))
+        told(self.put(path, Write::Append(&reworded(content))))
     }
 
     async fn mkdir(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bashkit::{Bash, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
 
+use super::bytes::Bytes;
 use super::custom::{CustomProgram, Sleep, Unknown};
 use super::disk::Disk;
 use super::hooks::ShellExit;
-use super::parsing::{limits, parsed};
+use super::parsing::{is_deep, limits, parsed};
 use super::resume::Resume;
 use super::user::USER;
 use super::{files, programs, seq};
@@ -49,7 +50,10 @@ pub(crate) struct Engine {
 impl BashConfig {
     /// Creates a bash in this directory with these variables.
     pub(crate) fn bash(&self, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
-        let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
+        let may = |name: &str| programs::may(name, self.allowed.as_deref());
+        let bytes = Bytes::new(|name| may(name) && !self.programs.contains_key(name));
+        let registry = bytes.registry();
+        let disk = Arc::new(Disk::new(Arc::clone(&self.tree), bytes));
         let unknown = Arc::new(Mutex::new(None));
         let resume = Resume::new(self.has_scripts());
         let shell_exit = Arc::new(ShellExit::default());
@@ -67,8 +71,9 @@ impl BashConfig {
             .session_limits(sessions())
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
+            .builtin_registry(registry)
             .on_exit(shell_exit.on_exit())
-            .before_tool(shell_exit.before_command())
+            .before_tool(shell_exit.before_command(&disk))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
@@ -81,7 +86,6 @@ impl BashConfig {
         if let Some(epoch) = self.epoch {
             builder = builder.fixed_epoch(epoch);
         }
-        let may = |name: &str| programs::may(name, self.allowed.as_deref());
         if may("sleep") {
             builder = builder.builtin("sleep", Box::new(Sleep));
         }
@@ -99,13 +103,17 @@ impl BashConfig {
             builder = builder.builtin(name, Box::new(own));
         }
         let mut bash = builder.build();
+        shell_exit.ends_with(bash.cancellation_token());
+        let mut state = bash.shell_state();
+        // As in every bash, whatever its environment says. Bashkit leaves it unset, and a text that saves and restores
+        // it would switch word splitting off.
+        state.variables.insert("IFS".to_owned(), " \t\n".to_owned());
         if !variables.contains_key("USER") {
             // Commands of bashkit that are not part of memory.
-            let mut state = bash.shell_state();
             state.env.remove("USER");
             state.variables.remove("USER");
-            bash.restore_shell_state(&state);
         }
+        bash.restore_shell_state(&state);
         Engine {
             bash,
             disk,
@@ -152,6 +160,10 @@ impl BashConfig {
 
     /// Returns bash's message about a text that cannot be parsed.
     pub(crate) fn syntax_check(text: &str) -> Option<String> {
+        // It is refused when it is run.
+        if is_deep(text) {
+            return None;
+        }
         parsed(text).err()?.syntax_report("bash: -c", text)
     }
 }

@@ -6,6 +6,7 @@ mod braces;
 mod programs;
 mod precheck;
 mod thread_pool;
+mod bytes;
 mod disk;
 mod files;
 mod seq;

@@ -1,6 +1,7 @@
 //! The output of a text: a pipe that is written directly. Only a pipe that is full, or has received much, is
 //! registered with the runtime, which takes longer than writing the output of most texts.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -15,8 +16,30 @@ use tokio::net::unix::pipe::Sender;
 /// writers.
 const UNWATCHED: usize = 4 << 10;
 
+/// What bashkit's `sed` says where it cuts its output and succeeds.
+const CUT: &str = "sed: warning: branch/label loop limit";
+
+/// What bashkit says about a command that a hook refuses, and what is said instead, which is as long.
+const CANCELLED: [&str; 2] = ["cancelled by before_tool hook", "refused by memory: see below."];
+
+/// Returns output in the words of memory.
+pub(super) fn reworded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let [theirs, ours] = CANCELLED;
+    let mut bytes = Cow::Borrowed(bytes);
+    while let Some(at) = std::str::from_utf8(&bytes).ok().and_then(|text| text.find(theirs)) {
+        bytes.to_mut()[at..at + ours.len()].copy_from_slice(ours.as_bytes());
+    }
+    bytes
+}
+
+/// The output of a text.
+pub(super) struct OutputPipe {
+    end: WriteEnd,
+    has_cut_sed: bool,
+}
+
 /// The write end of a pipe.
-pub(super) enum OutputPipe {
+enum WriteEnd {
     Unwatched {
         pipe: OwnedFd,
         written: usize,
@@ -29,9 +52,19 @@ pub(super) enum OutputPipe {
 impl OutputPipe {
     pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
-        Ok(Self::Unwatched { pipe, written: 0 })
+        Ok(Self {
+            end: WriteEnd::Unwatched { pipe, written: 0 },
+            has_cut_sed: false,
+        })
     }
 
+    /// Returns whether a `sed` said here that its output is cut.
+    pub(super) fn has_cut_sed(&self) -> bool {
+        self.has_cut_sed
+    }
+}
+
+impl WriteEnd {
     /// Writes without waiting. Returns what was not written.
     fn write_at_once(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
         let Self::Unwatched { pipe, written } = self else {
@@ -67,9 +100,11 @@ impl OutputPipe {
 
 impl AsyncWrite for OutputPipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.write_at_once(bytes) {
+        self.has_cut_sed |= std::str::from_utf8(bytes).is_ok_and(|text| text.contains(CUT));
+        let bytes = &*reworded(bytes);
+        match self.end.write_at_once(bytes) {
             Some(written) => Poll::Ready(written),
-            None => self.watched()?.poll_write(cx, bytes),
+            None => self.end.watched()?.poll_write(cx, bytes),
         }
     }
 

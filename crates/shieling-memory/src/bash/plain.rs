@@ -10,7 +10,7 @@ use std::path::Path;
 use bashkit::parser::{Command, ListOperator, Redirect, RedirectKind, SimpleCommand, Word, WordPart};
 
 use super::engine::{BashConfig, Engine, PlainUse};
-use super::parsing::parsed;
+use super::parsing::{is_deep, parsed};
 use super::precheck::literal;
 use super::run::Ran;
 use super::{braces, programs};
@@ -26,13 +26,14 @@ const LEAST: u64 = 16 << 20;
 const LONGEST: usize = 4 << 10;
 
 /// Substrings that no plain text contains, as a quick check.
-const NEVER: [&str; 3] = ["`", "$(", "${"];
+const NEVER: [&str; 4] = ["`", "$(", "${", "$'"];
 
 /// Returns whether a text is plain, given the available programs.
 fn is_plain(text: &str, there: impl Fn(&str) -> bool) -> bool {
     let may_be = text.len() <= LONGEST && !NEVER.iter().any(|sign| text.contains(sign));
     may_be
         && braces::refusal(text).is_none()
+        && !is_deep(text)
         && parsed(text).is_ok_and(|script| script.commands.iter().all(|command| is_plain_command(command, &there)))
 }
 

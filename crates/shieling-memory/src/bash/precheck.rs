@@ -6,6 +6,7 @@
 //!   Any number of `read` may therefore come first and one program last, outside of loops.
 //! - Names that are readonly somewhere in the text and assigned by arithmetic or a loop. Bashkit ignores readonly
 //!   there.
+//! - Replacements in which bashkit loses backslashes or quotes, or takes `&` for itself.
 //! - Streams that are swapped (`3>&1 1>&2 2>&3`). Bashkit loses the output.
 //!
 //! The check walks the tree that bashkit will run once, and knows less than bash: uncertain effects of a branch, a
@@ -16,11 +17,11 @@
 use std::collections::{HashMap, HashSet};
 
 use bashkit::parser::{
-    Assignment, AssignmentValue, Command, CompoundCommand, ListOperator, Redirect, RedirectKind, SimpleCommand, Word,
-    WordPart,
+    Assignment, AssignmentValue, Command, CompoundCommand, ListOperator, ParameterOp, Redirect, RedirectKind,
+    SimpleCommand, Word, WordPart,
 };
 
-use super::parsing::parsed;
+use super::parsing::{self, parsed};
 use super::{braces, programs};
 
 /// The depth to which calls of functions are followed.
@@ -43,7 +44,13 @@ pub(super) struct Precheck {
 
 /// Checks a text, for a shell with these readonly names, whose input may be empty.
 pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed: bool) -> Precheck {
-    if let Some(refused) = braces::refusal(text) {
+    let high = || {
+        has_high_bytes(text).then(|| {
+            "`$'\\xff'` is a character in memory, and no byte: write the character itself, or use `printf`".to_owned()
+        })
+    };
+    let deep = || parsing::is_deep(text).then(|| "it contains `time` more than 1,000 times".to_owned());
+    if let Some(refused) = braces::refusal(text).or_else(deep).or_else(high) {
         return Precheck {
             refused: Some(refused),
             ..Precheck::default()
@@ -55,6 +62,7 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
     };
     let mut walk = Walk {
         input: fed.then(Scope::default),
+        text,
         ..Walk::default()
     };
     walk.readonly.extend(readonly);
@@ -71,8 +79,50 @@ pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed:
     }
 }
 
+/// Returns whether a text has a byte above 127 in `$'…'`.
+fn has_high_bytes(text: &str) -> bool {
+    let is_high_hex = |digits: &str| {
+        let mut digits = digits.chars().take_while(char::is_ascii_hexdigit);
+        digits.next().is_some_and(|first| first > '7') && digits.next().is_some()
+    };
+    text.split("$'").skip(1).any(|quoted| {
+        let mut letters = quoted.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\'' => return false,
+                '\\' => match letters.next() {
+                    // One digit is a control character.
+                    Some('x') if is_high_hex(letters.as_str()) => return true,
+                    Some('2' | '3')
+                        if letters
+                            .as_str()
+                            .chars()
+                            .take(2)
+                            .filter(|c| ('0'..='7').contains(c))
+                            .count()
+                            == 2 =>
+                    {
+                        return true;
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        false
+    })
+}
+
 /// Returns why a text that is passed to a call is refused, if it is.
 pub(super) fn of_call(name: &str, args: &[String]) -> Option<String> {
+    // A text that only contains the name of an alias is not checked for what it stands for.
+    if name == "alias"
+        && args
+            .iter()
+            .any(|arg| arg.split(|c: char| !c.is_alphanumeric()).any(|word| word == "time"))
+    {
+        return Some("`memory` has no aliases that contain `time`: use a function".to_owned());
+    }
     check(&text_of(name, args)?, [], false).refused
 }
 
@@ -102,6 +152,7 @@ struct Scope {
 /// A walk through the tree.
 #[derive(Default)]
 struct Walk<'n> {
+    text: &'n str,
     functions: HashMap<&'n str, &'n Command>,
     /// Whether functions read their input, for those that were called.
     called: HashMap<(&'n str, bool), bool>,
@@ -125,6 +176,10 @@ impl<'n> Walk<'n> {
             Command::Simple(simple) => self.simple(simple),
             Command::Pipeline(pipeline) => {
                 let (head, stages) = pipeline.commands.split_first().unzip();
+                let fed = &pipeline.commands[..pipeline.commands.len().saturating_sub(1)];
+                if fed.iter().any(lists_files) {
+                    return Err("`tar xv` lists files on standard error in memory: use `tar tf`".to_owned());
+                }
                 match head {
                     Some(head) if pipeline.commands.len() > 1 => self.forked(std::slice::from_ref(head))?,
                     Some(head) => self.one(head)?,
@@ -218,7 +273,10 @@ impl<'n> Walk<'n> {
             CompoundCommand::Subshell(commands) | CompoundCommand::BraceGroup(commands) => self.list(commands),
             CompoundCommand::Arithmetic(expression) => self.arithmetic(expression),
             CompoundCommand::Time(this) => this.command.as_deref().map_or(Ok(()), |command| self.one(command)),
-            CompoundCommand::Conditional(words) => self.words(words),
+            CompoundCommand::Conditional(words) => {
+                conditional(words)?;
+                self.words(words)
+            }
             CompoundCommand::Coproc(this) => self.fed(|walk| walk.one(&this.body)).map(drop),
         }
     }
@@ -463,6 +521,10 @@ impl<'n> Walk<'n> {
     fn word(&mut self, word: &'n Word) -> Checked {
         word.parts.iter().try_for_each(|part| match part {
             WordPart::CommandSubstitution(commands) => self.list(commands),
+            WordPart::ParameterExpansion { name, operator, .. } => {
+                let is_quoted = word.quoted || word.part_quoted.iter().any(|quoted| *quoted);
+                replaces(name, operator, is_quoted.then_some(self.text))
+            }
             WordPart::ProcessSubstitution {
                 commands,
                 is_input: true,
@@ -485,6 +547,111 @@ impl<'n> Walk<'n> {
             AssignmentValue::Array(words) => self.words(words),
         }
     }
+}
+
+/// Refuses conditions that are always true in bashkit.
+fn conditional(words: &[Word]) -> Checked {
+    let mut before = None;
+    for word in words.iter().map(|word| literal(word).filter(|_| !word.quoted)) {
+        let begins = matches!(before, None | Some("!" | "(" | "&&" | "||"));
+        match word {
+            Some(test @ ("-o" | "-R")) if begins => {
+                return Err(format!(
+                    "`[[ {test} … ]]` is always true in memory: use `[ {test} … ]` or `$-`"
+                ));
+            }
+            Some("-ef") => return Err("`-ef` compares names in memory: use `realpath`".to_owned()),
+            _ => before = word.or(Some("")),
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a command is a `tar` that lists files while it unpacks them.
+fn lists_files(command: &Command) -> bool {
+    let Command::Simple(simple) = command else { return false };
+    let first = simple.args.first().and_then(literal).unwrap_or_default();
+    literal(&simple.name) == Some("tar") && first.contains('v') && first.contains('x') && !first.starts_with("--")
+}
+
+/// Refuses an expansion that changes a value (`${name/…}`) where bashkit would do it wrongly: in quotes it reads `\\`
+/// as `\` too early, which its tree no longer shows, so the text is searched for it.
+fn replaces(name: &str, operator: &ParameterOp, quoted_in: Option<&str>) -> Checked {
+    let (pattern, replacement, is_global) = match operator {
+        ParameterOp::ReplaceFirst { pattern, replacement } => (pattern.as_str(), replacement.as_str(), false),
+        ParameterOp::ReplaceAll { pattern, replacement } => (pattern.as_str(), replacement.as_str(), true),
+        ParameterOp::RemovePrefixShort
+        | ParameterOp::RemovePrefixLong
+        | ParameterOp::RemoveSuffixShort
+        | ParameterOp::RemoveSuffixLong => ("", "", false),
+        _ => return Ok(()),
+    };
+    if stands_for_match(replacement) {
+        return Err(format!(
+            "`&` in `${{{name}/…/…}}` is the match in bash, and itself in memory: write `\\&` for itself, or use `sed`"
+        ));
+    }
+    if is_global && pattern.starts_with(['#', '%']) {
+        let sign = &pattern[..1];
+        return Err(format!(
+            "`${{{name}//{sign}…}}` is anchored in memory, and not in bash: write `\\{sign}`"
+        ));
+    }
+    let opening = format!("${{{name}");
+    let is_lost = |text: &str| text.split(&opening).skip(1).any(loses_backslashes);
+    if quoted_in.is_some_and(is_lost) {
+        return Err(format!(
+            "memory would lose `\\\\`, or a quote in quotes, in `\"${{{name}…}}\"`: assign it without quotes, as \
+             `x=${{{name}…}}`, which splits nothing"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether a replacement contains a `&` that is neither quoted nor escaped.
+fn stands_for_match(replacement: &str) -> bool {
+    let (mut letters, mut quote) = (replacement.chars(), None);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            '"' | '\'' if quote == Some(letter) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(letter),
+            // What is in a substitution is not looked at.
+            '$' if letters.as_str().starts_with(['(', '{']) => return false,
+            '&' if quote.is_none() => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether the rest of a `${name` that changes a value has a doubled backslash, or a quote in quotes.
+fn loses_backslashes(rest: &str) -> bool {
+    // A subscript is not part of it.
+    let rest = match rest.strip_prefix('[') {
+        Some(subscript) => subscript.split_once(']').map_or("", |(_, rest)| rest),
+        None => rest,
+    };
+    if !rest.starts_with(['/', '#', '%']) {
+        return false;
+    }
+    let (mut letters, mut depth) = (rest.chars(), 1);
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.as_str().starts_with('\\') => return true,
+            '\\' => drop(letters.next()),
+            '\'' if letters.as_str().starts_with("\"'") => return true,
+            '$' if letters.as_str().starts_with('{') => depth += 1,
+            '}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Returns a word, if it is constant.

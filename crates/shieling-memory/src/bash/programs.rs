@@ -60,12 +60,12 @@ const ROWS: &[Row] = &[
     Row("cat+", Files, "", "", ""),
     Row("chmod", Never, "", "reference", ""),
     Row("cksum+", Files, "al", "algorithm length", ""),
-    Row("cmp+", Dash, "in", "ignore-initial bytes", ""),
+    Row("cmp+", Dash, "in", "ignore-initial bytes", "n bytes"),
     Row("column+", Files, "csoNRHE", "separator output-separator output-width", ""),
     Row("comm+", Dash, "", "output-delimiter", ""),
     Row("cut+", Files, "bcdf", "bytes characters delimiter fields output-delimiter", ""),
     Row("dd", Dd, "", "", ""),
-    Row("diff+", Dash, "UCWILDF", "unified context label width exclude", ""),
+    Row("diff+", Dash, "UCWILDF", "unified context label width exclude", "rwiByc recursive ignore-all-space ignore-case ignore-blank-lines side-by-side"),
     Row("egrep+", Pattern, GREP, GREP_LONG, ""),
     Row("envsubst", Always, "", "", ""),
     Row("expand+", Files, "t", "tabs", ""),
@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
     Row("strings+", Files, "ent", "bytes radix", ""),
     Row("sum+", Files, "", "", ""),
     Row("tac+", Files, "s", "separator", ""),
-    Row("tail+", Files, "ncs", "lines bytes sleep-interval", ""),
+    Row("tail+", Files, "ncs", "lines bytes sleep-interval", "fF follow"),
     Row("tar", Tar, "", "", ""),
     Row("tee+", Always, "", "", ""),
     Row("timeout", Never, "ks", "kill-after signal", "ks kill-after signal"),
@@ -111,7 +111,7 @@ const ROWS: &[Row] = &[
     Row("uniq+", First, "fsw", "skip-fields skip-chars check-chars", ""),
     Row("wc+", Files, "", "", ""),
     Row("xargs", Always, "aEIiLlnPsd", "arg-file delimiter max-args max-procs", ""),
-    Row("xxd+", First, "cglosn", "", ""),
+    Row("xxd+", First, "cglosn", "", "ibu"),
 ];
 
 /// A known command.
@@ -310,6 +310,67 @@ fn only_begins(program: &str) -> bool {
     body.starts_with('{') && closes.is_some_and(|(at, _)| at + 1 == body.len())
 }
 
+/// The largest number of operators in an expression. Bashkit evaluates them recursively, without a bound.
+const OPERATORS: usize = 500;
+
+/// Returns whether a word may be a part of an expression of `test`, `find` or `expr` that contains others.
+fn is_operator(word: &str) -> bool {
+    matches!(word, "(" | ")" | "!" | "," | "+" | "*" | "/" | "%" | "|" | "&" | ":")
+        || word.starts_with(['-', '<', '>', '='])
+}
+
+/// Returns whether an `awk` program has a loop without a body: bashkit looks for an interruption at statements only.
+/// Whether a `while` ends a `do` is guessed.
+fn spins(program: &str) -> bool {
+    let lines = program
+        .lines()
+        .map(|line| line.split_once(" #").map_or(line, |(code, _)| code));
+    let code: String = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_empty = |body: &str| {
+        let body = body.trim_start();
+        let block = body
+            .strip_prefix('{')
+            .map(|inner| inner.trim_start_matches([';', ' ', '\t', '\n']));
+        body.starts_with(';') || block.is_some_and(|inner| inner.starts_with('}'))
+    };
+    let has_do = code.split(|letter| !is_word(letter)).any(|word| word == "do");
+    ["while", "for", "do"].into_iter().any(|word| {
+        code.match_indices(word).any(|(at, _)| {
+            let (before, after) = (&code[..at], &code[at + word.len()..]);
+            if before.ends_with(is_word) || after.starts_with(is_word) {
+                return false;
+            }
+            if word == "do" {
+                return is_empty(after);
+            }
+            let ends_do = word == "while" && has_do && before.trim_end().ends_with(['}', ';']);
+            // A step (`for (;; i++)`) is a statement.
+            let closed = closing(after).filter(|(inner, _)| word == "while" || inner.trim_end().ends_with(';'));
+            !ends_do && closed.is_some_and(|(_, body)| is_empty(body))
+        })
+    })
+}
+
+/// Returns whether an `awk` program has a `substr` that begins at a constant below 1.
+fn before_start(program: &str) -> bool {
+    program.split("substr(").skip(1).any(|call| {
+        let begin = call.split(',').nth(1).unwrap_or_default().trim_start();
+        begin.starts_with('-') || begin.split(')').next().is_some_and(|begin| begin.trim() == "0")
+    })
+}
+
+/// Splits a text that begins with a parenthesis into its inside and the rest.
+fn closing(text: &str) -> Option<(&str, &str)> {
+    let inner = text.trim_start().strip_prefix('(')?;
+    let mut depth = 1;
+    let closes = inner.char_indices().find(|(_, letter)| {
+        depth += i32::from(*letter == '(') - i32::from(*letter == ')');
+        depth == 0
+    });
+    closes.map(|(at, _)| (&inner[..at], &inner[at + 1..]))
+}
+
 /// Returns why a program may not run with these arguments, if the result would be wrong.
 pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     let cannot = |what: &str| Some(format!("`memory` cannot do `{name} {what}`; `sandbox` can"));
@@ -319,6 +380,45 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
             .any(|arg| !matches!(arg.as_str(), "-S" | "-p" | "-pS" | "-Sp"))
     {
         return Some("`memory` has the mask 0022 only: use `chmod`, or `sandbox`".to_owned());
+    }
+    if matches!(name, "test" | "[" | "find" | "expr") && args.iter().filter(|arg| is_operator(arg)).count() > OPERATORS
+    {
+        return Some(format!(
+            "`{name}` has more than {OPERATORS} operators and tests, which `memory` does not have: split it"
+        ));
+    }
+    if matches!(name, "awk" | "gawk") && args.iter().any(|arg| spins(arg)) {
+        return Some(format!(
+            "`{name}` has a loop without a body, which `memory` could not interrupt: write a statement into it"
+        ));
+    }
+    let hex = |found: fn(&str) -> bool| args.iter().any(|arg| arg.split("\\x").skip(1).any(found));
+    if matches!(name, "awk" | "gawk" | "sed")
+        && hex(|byte| byte.starts_with(|c: char| c.is_ascii_hexdigit() && c > '7'))
+    {
+        return Some(format!(
+            "`memory` cannot do `{name}` with bytes as `\\xff`: write the character itself"
+        ));
+    }
+    if matches!(name, "awk" | "gawk") && args.iter().any(|arg| before_start(arg)) {
+        return Some("`memory` counts `substr` from below 1 wrongly: begin at 1".to_owned());
+    }
+    let exports = |arg: &String| arg.starts_with('-') && arg.contains('f') && (name == "export" || arg.contains('x'));
+    if matches!(name, "export" | "declare" | "typeset") && args.iter().any(exports) {
+        return Some(
+            "`memory` does not export functions to `bash -c` and scripts: source a file that defines them".to_owned(),
+        );
+    }
+    if matches!(name, "test" | "[") && args.iter().any(|arg| arg == "-ef") {
+        return Some("`-ef` compares names in `memory`: use `realpath`".to_owned());
+    }
+    // Bashkit drops it.
+    let is_zero = |byte: &str| {
+        let rest = byte.strip_prefix('0');
+        rest.is_some_and(|rest| rest.starts_with('0') || !rest.starts_with(|c: char| c.is_ascii_hexdigit()))
+    };
+    if name == "printf" && hex(is_zero) {
+        return Some("`memory` cannot do `printf '\\x00'`: write `\\000`".to_owned());
     }
     let row = NAMES.get(name)?.row?;
     // The words after the first operand of `timeout` belong to another program.
@@ -355,6 +455,23 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
                 _ => zero(value),
             });
             wrong.and_then(|(option, value)| cannot(&format!("-{option} {value}")))
+        }
+        "xxd" if call.has("r revert") => cannot("-r, which loses bytes that are not UTF-8; `base64 -d` does not"),
+        "tar" if call.has("O to-stdout") || args.first().is_some_and(|first| first.contains('O')) => cannot("-O"),
+        "split" => {
+            let attached = args.iter().find(|arg| {
+                let value = arg
+                    .strip_prefix('-')
+                    .and_then(|rest| rest.strip_prefix(['l', 'b', 'n', 'a']));
+                value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+            });
+            attached.and_then(|arg| cannot(&format!("{arg}`, but `split {} {}", &arg[..2], &arg[2..])))
+        }
+        // As in `xxd` itself.
+        "xxd" => {
+            let wide = |value: &str| value.parse().is_ok_and(|columns: u64| columns > 256);
+            let columns = call.values.iter().find(|(option, value)| *option == "c" && wide(value));
+            columns.and_then(|(_, value)| cannot(&format!("-c {value}")))
         }
         "stat" => {
             let format = call.values.iter().find(|(option, _)| matches!(*option, "c" | "format"));
@@ -426,6 +543,39 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_of_awk_without_a_body_is_refused() {
+        for program in [
+            "BEGIN{while(1);}",
+            "BEGIN { while ( (1) ) ; }",
+            "BEGIN{for(;;);}",
+            "BEGIN{for(;;){}}",
+            "BEGIN{for(;i++<9;) { ; }}",
+            "BEGIN{do ; while(1)}",
+            "BEGIN{do{}while(1)}",
+            "BEGIN{while(1) # on and on\n;}",
+            "BEGIN{x=1; while(1)\n{\n}}",
+            "BEGIN{do x++; while(x<9); if (1) while(1);}",
+        ] {
+            assert!(refusal("awk", &[program.to_owned()]).is_some(), "{program}");
+        }
+        for program in [
+            "{print}",
+            "BEGIN{while(i<9) i++}",
+            "BEGIN{while(i<9){i++};}",
+            "BEGIN{for(i=0;i<9;i++);}",
+            "BEGIN{for(k in a);}",
+            "BEGIN{do{i++}while(i<9);print i}",
+            "BEGIN{do i++; while(i<9);}",
+            "BEGIN{meanwhile(1);}",
+            "/while(1);/{print}",
+        ] {
+            let refused = refusal("awk", &[program.to_owned()]);
+            // A pattern that looks like a loop is refused too.
+            assert_eq!(refused.is_some(), program.starts_with('/'), "{program}");
+        }
+    }
+
+    #[test]
     fn what_would_be_wrong_is_refused_and_its_neighbours_are_not() {
         let cases = [
             ("sha256sum -b f", true),
@@ -455,6 +605,33 @@ mod tests {
             ("stat --printf=%s f", true),
             ("umask 077", true),
             ("umask -S", false),
+            ("split -l2 f", true),
+            ("split -l 2 f", false),
+            ("diff -r a b", true),
+            ("diff -u a b", false),
+            ("tail -f f", true),
+            ("tail -n 1 f", false),
+            ("cmp -n2 a b", true),
+            ("xxd -b f", true),
+            ("export -f f", true),
+            ("declare -fx f", true),
+            ("declare -f f", false),
+            ("test a -ef b", true),
+            ("awk {print(substr($0,-1,3))}", true),
+            ("awk {print(substr($0,0))}", true),
+            ("awk {print(substr($0,1,3))}", false),
+            ("printf \\x00", true),
+            ("printf a\\x0", true),
+            ("printf %b \\x00", true),
+            ("printf \\x0a\\x41\\000", false),
+            ("sed s/\\xc3/e/", true),
+            ("sed s/\\x41/e/", false),
+            ("xxd -c 257 f", true),
+            ("xxd -c 256 f", false),
+            (&format!("find .{}", " !".repeat(501)), true),
+            (&format!("find .{}", " -name a -o".repeat(200)), false),
+            (&format!("test a{}", " -a b".repeat(501)), true),
+            (&format!("test a{}", " b".repeat(501)), false),
         ];
         for (text, refused) in cases {
             let words = words(text);

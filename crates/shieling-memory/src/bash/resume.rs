@@ -15,6 +15,11 @@ pub(super) const OPTION: &str = "SHOPT_";
 /// The variable with the last argument of the last command.
 pub(super) const LAST_WORD: &str = "_";
 
+/// Keeps the streams of the session, since `exec` may redirect them, and creates a frame for positional parameters.
+pub(super) const KEEP: &str = "set --; exec 254>&1 253>&2";
+/// Restores the streams.
+const STREAMS: &str = "exec 1>&254 2>&253; ";
+
 /// The state to restore.
 #[derive(Default)]
 pub(super) struct SavedState {
@@ -22,6 +27,8 @@ pub(super) struct SavedState {
     pub(super) traps: Vec<(String, String)>,
     pub(super) status: i32,
     pub(super) last_word: Option<String>,
+    /// Whether `exec` may have redirected streams, which lasts for a text only.
+    pub(super) redirected: bool,
 }
 
 /// The commands that restore it.
@@ -62,13 +69,19 @@ impl Resume {
     pub(super) fn before(&self, text: &str) -> String {
         let word = &self.word;
         let kept = self.kept();
-        let state = !kept.options.is_empty() || kept.status != 0 || kept.last_word.is_some() || !kept.traps.is_empty();
+        let state = kept.redirected
+            || !kept.options.is_empty()
+            || kept.status != 0
+            || kept.last_word.is_some()
+            || !kept.traps.is_empty();
+        // Before the others, which reset what is known of the last command.
+        let streams = if kept.redirected { STREAMS } else { "" };
         match (state, kept.traps.last()) {
             (false, _) => text.to_owned(),
-            (true, None) => format!("{word}; {text}"),
+            (true, None) => format!("{streams}{word}; {text}"),
             // A DEBUG trap must not run before these commands.
-            (true, Some((signal, _))) if signal == "DEBUG" => format!("{word}; {word}:traps; {text}"),
-            (true, Some(_)) => format!("{word}:traps; {word}; {text}"),
+            (true, Some((signal, _))) if signal == "DEBUG" => format!("{streams}{word}; {word}:traps; {text}"),
+            (true, Some(_)) => format!("{streams}{word}:traps; {word}; {text}"),
         }
     }
 

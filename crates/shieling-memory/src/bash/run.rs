@@ -115,6 +115,7 @@ impl Engine {
                 }
             }
         }
+        self.disk.bytes.reset(&given);
         let resumed = self.resumed(text);
         let ran = self
             .bash
@@ -123,7 +124,13 @@ impl Engine {
             .stdout(&mut stdout)
             .stderr(&mut *stderr)
             .await;
-        let (ran, more) = self.report_end(ran, text, &token, config);
+        let (mut ran, mut more) = self.report_end(ran, text, &token, config);
+        if stderr.has_cut_sed() && !ran.broken_off {
+            ran.end = MainEnd::Exited(UNABLE);
+            more = Some(refusal(
+                "`sed` made more than 1,000 steps for a line, and its output is cut",
+            ));
+        }
         let refused = self
             .shell_exit
             .take_refused()
@@ -143,6 +150,16 @@ impl Engine {
         token: &Arc<AtomicBool>,
         config: &BashConfig,
     ) -> (Ran, Option<String>) {
+        let unable = |why: &str| {
+            let ran = Ran {
+                broken_off: true,
+                ..Ran::exited(UNABLE)
+            };
+            (ran, Some(refusal(why)))
+        };
+        if let Some(why) = self.shell_exit.take_ended() {
+            return unable(why);
+        }
         let error = match ran {
             Ok(result) if result.stdout_truncated || result.stderr_truncated => {
                 let why = "more output than memory holds at once; part of it is missing";
@@ -163,13 +180,6 @@ impl Engine {
         if token.load(Ordering::Relaxed) {
             return (Ran::broken_off(), None);
         }
-        let unable = |why: &str| {
-            let ran = Ran {
-                broken_off: true,
-                ..Ran::exited(UNABLE)
-            };
-            (ran, Some(refusal(why)))
-        };
         match error {
             Error::Parse { .. } => {
                 let report = error.syntax_report("bash: -c", text);

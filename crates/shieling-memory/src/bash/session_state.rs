@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use bashkit::ShellState;
 
 use super::engine::Engine;
-use super::resume::{LAST_WORD, OPTION};
+use super::resume::{KEEP, LAST_WORD, OPTION};
 use super::run::Ran;
 
 /// The attribute of readonly variables in bashkit.
@@ -24,12 +25,12 @@ impl Engine {
         self.resume.before(text)
     }
 
-    /// Creates what a session needs: a frame for positional parameters, which bashkit otherwise drops at the end of
-    /// each text.
+    /// Creates what a session needs: its standard error, and a frame for positional parameters, which bashkit otherwise
+    /// drops at the end of each text.
     pub(crate) async fn stay(&mut self) {
         if !std::mem::replace(&mut self.stays, true) {
             // It prints nothing and cannot fail.
-            let _ = self.bash.execute("set --").await;
+            let _ = self.bash.execute(KEEP).await;
         }
     }
 
@@ -37,6 +38,7 @@ impl Engine {
     pub(crate) fn settle(&mut self, ran: Ran) -> SessionState {
         let view = self.bash.shell_state_view();
         let mut kept = self.resume.kept();
+        kept.redirected |= self.shell_exit.redirected.load(Ordering::Relaxed);
         if ran.syntax_check {
             // The state has not been restored yet.
             kept.status = view.last_exit_code.max(2);

@@ -3,6 +3,7 @@
 //! A thread is started when there is work and none is idle, and ends after some idle time. The number of threads is
 //! bounded. Beyond it, work is refused instead of queued, since the running work may take forever.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +18,27 @@ const MOST: usize = 256;
 const IDLE: Duration = Duration::from_secs(10);
 /// The stack size. The parser and the interpreter are recursive; only pages that are touched take memory.
 const STACK: usize = 64 << 20;
+/// The part of the stack beyond which no command begins. The rest is for one command and for parsing its text, which
+/// have bounds of their own: bashkit counts calls of functions, but not those of `eval` or `command`.
+const DEEPEST: usize = STACK / 2;
+
+thread_local! {
+    /// The address at which the stack of a thread of the pool begins; 0 in other threads.
+    static BASE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Returns whether so much of the stack is in use that no other command may begin.
+pub(super) fn is_deep() -> bool {
+    let base = BASE.get();
+    base != 0 && base.saturating_sub(here()) > DEEPEST
+}
+
+/// Returns an address in the current frame.
+#[inline(never)]
+fn here() -> usize {
+    let local = 0_u8;
+    std::ptr::from_ref(std::hint::black_box(&local)).addr()
+}
 
 /// Work for a thread, which provides a runtime for timers and pipes.
 pub(crate) type Work = Box<dyn FnOnce(&Runtime) + Send>;
@@ -88,6 +110,8 @@ impl ThreadPool {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
+            // Bashkit parses long texts in such threads.
+            .thread_stack_size(STACK)
             .build()?;
         let shared = Arc::clone(&self.shared);
         std::thread::Builder::new()
@@ -104,6 +128,7 @@ impl Shared {
     }
 
     fn serve(&self, runtime: &Runtime) {
+        BASE.set(here());
         let mut state = self.lock();
         loop {
             if let Some(work) = state.work.pop_front() {

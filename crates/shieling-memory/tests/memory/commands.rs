@@ -246,3 +246,137 @@ async fn programs_can_be_rust_functions_and_others_can_be_answered_for() {
         Err(SpawnError::Session { .. })
     ));
 }
+
+#[tokio::test]
+async fn word_splitting_survives_that_a_text_saves_and_restores_ifs() {
+    let text = "old=$IFS; IFS=,; x='a,b'; for y in $x; do echo \"<$y>\"; done; IFS=$old; for y in $(echo '1 2'); do echo \"<$y>\"; done; echo ${#IFS}";
+    assert_eq!(printed(&memory(), text).await, "<a>\n<b>\n<1>\n<2>\n3\n");
+}
+
+#[tokio::test]
+async fn a_replacement_is_that_of_bash_or_refused() {
+    let memory = memory();
+    let refused = [
+        r#"u=a/b/c; echo "${u//\//\\}""#,
+        r#"u=a/b/c; echo "${u//\//\\/}""#,
+        r#"p='C:\x'; echo "${p//\\//}""#,
+        r#"p='C:\x'; x="a${p/\\/+}""#,
+        r#"j='{"k":"v"}'; echo "${j//\"/\\\"}""#,
+        r#"j='{"k":"v"}'; f() { echo "${j//'"'/x}"; }"#,
+        r#"v=axb; echo "${v/x/<&>}""#,
+        r#"v=axb; echo ${v/x/<&>}"#,
+        r#"a=(ab cb); echo "${a[@]/b/<&>}""#,
+        r#"a=(ab cb); echo "${a[@]//b/\\}""#,
+        r#"v='a\b'; echo "${v%\\*}""#,
+        r#"v='a#b'; echo "${v//#/x}""#,
+        r#"eval 'v=axb; echo "${v/x/<&>}"'"#,
+    ];
+    for text in refused {
+        let ran = run(&memory, text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {}",
+            ran.stdout.text()
+        );
+        assert_eq!(ran.stdout.text(), "", "{text}");
+        assert!(ran.stderr.text().contains("memory"), "{text}: {}", ran.stderr.text());
+    }
+    let same = [
+        (r#"p='C:\x'; x=${p//\\//}; echo "$x""#, "C:/x\n"),
+        (
+            r#"j='{"k":"v"}'; x=${j//\"/\\\"}; echo "$x""#,
+            "{\\\"k\\\":\\\"v\\\"}\n",
+        ),
+        (r#"v=axb; echo "${v/x/<\&>}" "${v/x/"&"}" ${v/x/\&}"#, "a<&>b a&b a&b\n"),
+        (r#"v='a&b'; echo "${v//&/and}" "${v/\#/x}""#, "aandb a&b\n"),
+        (r#"b='\'; v=a/b; echo "${v//\//$b}""#, "a\\b\n"),
+        (
+            r#"v='a b'; echo "${v// /%20}" "${v// /\ }" "${v:-\\}""#,
+            "a%20b a b a b\n",
+        ),
+        (
+            r#"v=a.b; echo "${v%.*}" "${v##*.}"; cat <<'E'
+"${w//\\/x}"
+E"#,
+            "a b\n\"${w//\\\\/x}\"\n",
+        ),
+    ];
+    for (text, out) in same {
+        assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn sed_fails_where_it_would_cut_its_output() {
+    let memory = memory();
+    for text in [
+        r"seq 2000 | sed -z ':a;s/\n/,/;ta' > x",
+        r"yes a | head -3000 | tr -d '\n' | sed ':a;s/a/b/;ta' | wc -c > x; true",
+    ] {
+        let ran = run(&memory, text).await;
+        assert_eq!(ran.end, End::Exited(125), "{text}");
+        assert!(
+            ran.stderr.text().contains("its output is cut"),
+            "{text}: {}",
+            ran.stderr.text()
+        );
+    }
+    for (text, out) in [
+        (r"seq 3 | sed ':a;N;$!ba;s/\n/,/g'", "1,2,3\n"),
+        (
+            r"seq 900 > f; sed ':a;N;$!ba;s/\n/,/g' f | tr , '\n' | tail -n 1",
+            "900\n",
+        ),
+        (
+            r"set -x; echo 1234567 | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta' 2> /dev/null",
+            "1,234,567\n",
+        ),
+    ] {
+        assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn conditions_and_streams_that_would_be_wrong_are_refused() {
+    for text in [
+        "[[ -o pipefail ]]",
+        "[[ a == a && ! -o errexit ]]",
+        "[[ -R x ]]",
+        "[[ a -ef a ]]",
+        "[ a -ef a ]",
+        "f() { echo 1; }; export -f f; bash -c f",
+        "echo a > f; tar cf t.tar f; tar -xvf t.tar | wc -l",
+        "awk 'BEGIN { print substr(\"hello\", -1, 3) }'",
+        "printf '\\x00' > f",
+    ] {
+        let ran = run(&memory(), text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {:?}",
+            ran.end
+        );
+        assert_eq!(ran.stdout.text(), "", "{text}");
+        assert!(ran.stderr.text().contains("memory"), "{text}: {}", ran.stderr.text());
+    }
+    let text =
+        "x=-o; [[ $x == -o && -n -R ]]; echo $?; echo a > f; tar cvf t.tar f | wc -l; tar xvf t.tar 2> /dev/null";
+    assert_eq!(printed(&memory(), text).await, "0\n1\n");
+}
+
+#[tokio::test]
+async fn a_refusal_says_nothing_of_hooks() {
+    let memory = memory();
+    for text in [
+        "stat f",
+        "umask 077",
+        "x=$(umask 077 2>&1); echo \"$x\" >&2",
+        "umask 077 2> f; cat f >&2",
+    ] {
+        let said = run(&memory, text).await.stderr.text();
+        assert!(said.contains("refused by memory: see below.\n"), "{text}: {said}");
+        assert!(
+            said.contains("shieling: `memory` ") && !said.contains("hook"),
+            "{text}: {said}"
+        );
+    }
+}

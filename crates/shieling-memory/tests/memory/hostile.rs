@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use shieling::environment::Environment as _;
 use shieling::process::{End, Streams};
 use shieling::units::ByteCount;
 use shieling_memory::Memory;
 use shieling_testkit::extent;
 
-use super::support::{WORKSPACE, command, memory, printed, run, run_command};
+use super::support::{WORKSPACE, command, finished, memory, printed, run, run_command, shell};
 
 #[tokio::test]
 async fn floods_bombs_and_endless_loops_end_in_bounds() {
@@ -138,5 +139,96 @@ async fn nothing_of_the_host_is_there() {
         "chroot /",
     ] {
         assert_ne!(run(&memory, text).await.end, End::Exited(0), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_nested_without_an_end_ends_with_a_message_and_the_memory_lives() {
+    let memory = memory();
+    let deep = [
+        "shopt -s expand_aliases; alias a=\"eval a\"\neval a",
+        "x='eval \"$x\"'; eval \"$x\"",
+        "x='eval \"$x\" || :; echo no'; eval \"$x\"",
+        "eval \"$(printf 'command %.0s' $(seq 3000)) true\"",
+        "eval \"$(printf 'builtin %.0s' $(seq 3000)) true\"",
+        "eval \"$(printf 'nice %.0s' $(seq 1500)) true\"",
+        "eval \"$(printf 'xargs %.0s' $(seq 1500)) true\"",
+    ];
+    for text in deep {
+        let ran = run(&memory, text).await;
+        assert_eq!((ran.end, ran.stdout.text().as_str()), (End::Exited(125), ""), "{text}");
+        assert!(
+            ran.stderr.text().contains("maximum depth of commands"),
+            "{text}: {}",
+            ran.stderr.text()
+        );
+    }
+    let bounded = [
+        "find . $(printf '! %.0s' $(seq 6400)) -name a",
+        "find . $(printf -- '-name a -o %.0s' $(seq 6400)) -name a",
+        "find . $(printf '( %.0s' $(seq 30000)) -name a $(printf ') %.0s' $(seq 30000))",
+        "test $(printf '( %.0s' $(seq 30000)) a $(printf ') %.0s' $(seq 30000))",
+        "expr $(printf '( %.0s' $(seq 30000)) 1 $(printf ') %.0s' $(seq 30000))",
+        "eval \"$(printf 'time %.0s' $(seq 3000)) true\"",
+        "alias t='time '",
+        "printf 'time %.0s' $(seq 3000) > f; bash f",
+        "printf 'time %.0s' $(seq 3000) > f; . ./f",
+        "printf 'time %.0s' $(seq 3000) > f; chmod +x f; ./f",
+        "awk \"BEGIN { x = $(printf '(%.0s' $(seq 30000))1$(printf ')%.0s' $(seq 30000)) }\"",
+        "awk \"BEGIN { $(printf '{%.0s' $(seq 30000))$(printf '}%.0s' $(seq 30000)) }\"",
+        "sed \"$(printf '{%.0s' $(seq 30000))\" < /dev/null",
+        "x=$(printf '(%.0s' $(seq 30000))$(printf ')%.0s' $(seq 30000)); echo a | grep -E \"$x\"",
+    ];
+    for text in bounded {
+        let ran = run(&memory, text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {:?}",
+            ran.end
+        );
+        assert_ne!(ran.stderr.text(), "", "{text}");
+    }
+    // They end somehow.
+    for text in [
+        "x=$(printf '(%.0s' $(seq 30000)); [[ a =~ $x ]]",
+        "echo $(($(printf '(%.0s' $(seq 30000))1$(printf ')%.0s' $(seq 30000))))",
+        "x=$(printf '{a,%.0s' $(seq 3000))$(printf '}%.0s' $(seq 3000)); eval \"echo $x\"",
+        "x=1; for i in $(seq 3000); do x=\"a[$x]\"; done; echo $((x))",
+        "a=a; echo $((a))",
+        "declare -n r=r; echo $r",
+        "trap 'false' ERR; trap 'eval false' DEBUG; false",
+    ] {
+        let _ = run(&memory, text).await;
+    }
+    let time = format!("{}true", "time ".repeat(3_000));
+    assert!(memory.syntax_check(&command(&time)).await.is_none());
+    assert_eq!(run(&memory, &time).await.end, End::Exited(125));
+    assert_eq!(printed(&memory, "eval eval eval echo alive").await, "alive\n");
+
+    let mut shell = shell(&memory).await;
+    for (text, out) in [("x=1", ""), (deep[1], ""), ("echo $x", "1\n")] {
+        let ran = finished(shell.run(text).await.expect("it starts"), Duration::from_secs(60)).await;
+        assert_eq!(ran.stdout.text(), out, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_nothing_could_interrupt_is_refused() {
+    for text in [
+        "awk 'BEGIN { while (1); }'",
+        "timeout 1 awk 'BEGIN { for (;;) {} }'",
+        "xxd -c 999999999 <<< a",
+    ] {
+        let ran = run(&memory(), text).await;
+        assert!(
+            matches!(ran.end, End::Exited(code) if code != 0),
+            "{text}: {:?}",
+            ran.end
+        );
+        assert!(
+            ran.stderr.text().contains("`memory` c"),
+            "{text}: {}",
+            ran.stderr.text()
+        );
     }
 }

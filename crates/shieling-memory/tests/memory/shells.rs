@@ -187,3 +187,24 @@ async fn the_status_is_kept_where_a_failure_is_acted_on() {
     assert_eq!(run(&mut shell, "trap - ERR; set -e; (exit 4)").await.0, End::Exited(4));
     assert_eq!(run(&mut shell, "echo $?").await, (End::Exited(0), "4\n".to_owned()));
 }
+
+#[tokio::test]
+async fn streams_that_exec_redirects_last_for_their_text() {
+    let memory = memory();
+    let mut shell = shell(&memory).await;
+    for (text, out) in [
+        ("x=1; echo first", "first\n"),
+        ("exec > log; echo hidden", ""),
+        ("echo visible $x", "visible 1\n"),
+        ("exec 2>&1; echo both >&2", "both\n"),
+        ("echo error >&2; cat log", "hidden\n"),
+        ("exec 3> kept; exec > log 2>&1; echo more; nosuch", ""),
+        ("echo three >&3; cat kept", "three\n"),
+        ("set -u; trap 'echo err' ERR; false; exec 1>&-; echo no", "err\n"),
+        ("false; echo $?", "err\n1\n"),
+        ("trap - ERR; set +u; echo end", "end\n"),
+    ] {
+        assert_eq!(run(&mut shell, text).await.1, out, "{text}");
+    }
+    assert_eq!(run(&mut shell, "set -u; echo ${y:?no}").await.0, End::Exited(127));
+}
