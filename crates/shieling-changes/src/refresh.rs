@@ -93,12 +93,14 @@ impl Shadows {
         Ok(())
     }
 
-    /// What was committed, as it was in the layer then.
-    pub(crate) fn layers(&self) -> BTreeMap<PathBuf, Option<Node>> {
+    /// Removes from a set in which nobody works any more what was committed of it and is as it was then.
+    ///
+    /// # Errors
+    /// If files cannot be looked at or removed.
+    pub fn remove_committed(&self, set: &ChangeSet) -> Result<(), ChangesError> {
         let layers = self.paths.iter();
-        layers
-            .map(|(path, shadow)| (path.clone(), shadow.layer.clone()))
-            .collect()
+        let layers = layers.map(|(path, shadow)| (path.clone(), shadow.layer.clone()));
+        set.remove_committed(&layers.collect(), false)
     }
 
     /// Brings what others changed in the workspace into the layer, through the overlay's root. Gives how many paths.

@@ -15,7 +15,6 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Kind, Node, Time};
 use crate::plan::{PLAN, Step, Writer};
-use crate::refresh::Shadows;
 use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
@@ -695,14 +694,6 @@ impl ChangeSet {
             }
         }
         Ok(())
-    }
-
-    /// As [`Self::remove_committed`], of what these remember.
-    ///
-    /// # Errors
-    /// If files cannot be looked at or removed.
-    pub fn remove_shadowed(&self, shadows: &Shadows) -> Result<(), ChangesError> {
-        self.remove_committed(&shadows.layers(), false)
     }
 
     /// Says that a part of it was committed, by which directories of the workspace changed.

@@ -66,23 +66,6 @@ const SYSTEM: &[&str] = &[
 /// Directories for temporary files, where linked trees may have been.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 
-/// Strategies that git brings with it; another is a program.
-const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
-
-/// Options of `git am` for patches that lead to no other place.
-const APPLY_OPTIONS: &[&str] = &[
-    "--whitespace=nowarn",
-    "--whitespace=warn",
-    "--whitespace=fix",
-    "--whitespace=strip",
-    "--whitespace=error",
-    "--whitespace=error-all",
-    "--ignore-whitespace",
-    "--ignore-space-change",
-    "--reject",
-    "--3way",
-];
-
 /// How many settings that are held back are named beside the first.
 const TOLD: usize = 3;
 
@@ -608,7 +591,7 @@ impl<'a> Gate<'a> {
                 let is_fine = |word: &&str| {
                     let number = word.strip_prefix("-p").or(word.strip_prefix("-C"));
                     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-                        || APPLY_OPTIONS.contains(word)
+                        || git::APPLY_OPTIONS.contains(word)
                 };
                 let mut words = text.split_whitespace().map(|word| word.trim_matches('\''));
                 words.find(|word| !word.is_empty() && !is_fine(word)).map(|word| {
@@ -642,14 +625,14 @@ impl<'a> Gate<'a> {
                     .acted_on(once_said)
                 })
             }
-            Role::Strategy => (!STRATEGIES.contains(&line)).then(|| strategy(&path, line)),
+            Role::Strategy => (!git::STRATEGIES.contains(&line)).then(|| strategy(&path, line)),
             Role::SequenceOptions => {
                 let settings = settings::parse(&content);
                 let named = settings.iter().find(|setting| setting.is("options.strategy"));
                 let named = named.map(|setting| setting.value.clone().unwrap_or_default());
                 let named = named.map(|value| String::from_utf8_lossy(&value).into_owned());
                 named
-                    .filter(|named| !STRATEGIES.contains(&named.as_str()))
+                    .filter(|named| !git::STRATEGIES.contains(&named.as_str()))
                     .map(|named| strategy(&path, &named))
             }
             Role::Object | Role::Other => None,

@@ -11,6 +11,23 @@ use std::path::{Path, PathBuf};
 
 use crate::change::Tree;
 
+/// Strategies that git brings with it; another is a program.
+pub(crate) const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
+
+/// Options of `git am` for patches that lead to no other place.
+pub(crate) const APPLY_OPTIONS: &[&str] = &[
+    "--whitespace=nowarn",
+    "--whitespace=warn",
+    "--whitespace=fix",
+    "--whitespace=strip",
+    "--whitespace=error",
+    "--whitespace=error-all",
+    "--ignore-whitespace",
+    "--ignore-space-change",
+    "--reject",
+    "--3way",
+];
+
 /// What git does with a file of a git directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {

@@ -499,7 +499,7 @@ impl Stage {
             return;
         }
         // What cannot be removed is in the set once more, as it was before.
-        let _ = set.remove_shadowed(&inner.shadows);
+        let _ = inner.shadows.remove_committed(&set);
         let is_empty = || {
             set.judge(self.surroundings(), self.staging.limits)
                 .is_ok_and(|judged| judged.is_empty())
