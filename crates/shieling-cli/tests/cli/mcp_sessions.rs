@@ -368,3 +368,34 @@ fn a_session_that_cannot_enter_its_directory_says_where_it_goes_on() {
     assert_eq!(home["stdout"], json!("shut\n"), "{home}");
     server.end();
 }
+
+#[test]
+fn calls_that_are_sent_together_run_in_the_order_in_which_they_were_sent() {
+    for environment in ["sandbox", "local"] {
+        let shieling = Shieling::in_workspace().args(["mcp", "--env", environment, "--approval", "policy"]);
+        let mut server = Server::start(shieling, json!({}));
+        for round in 0..5 {
+            server.shell(json!({"command": format!("mkdir -p d{round}; cd \"$PWD\"; n=0")}));
+            let texts = [format!("cd d{round}"), "pwd > here".to_owned()];
+            let counts = (0..12).map(|_| "n=$((n + 1)); echo $n".to_owned());
+            let texts: Vec<String> = texts.into_iter().chain(counts).chain(["cd ..".to_owned()]).collect();
+            let ids: Vec<u64> = texts
+                .iter()
+                .map(|text| server.begin("shell", &json!({"command": text})))
+                .collect();
+            let mut said = std::collections::BTreeMap::new();
+            while said.len() < ids.len() {
+                let (id, outcome) = server.answer();
+                said.insert(id, outcome["stdout"].as_str().unwrap_or_default().to_owned());
+            }
+            let said: Vec<String> = ids[2..14].iter().map(|id| said[id].clone()).collect();
+            let expected: Vec<String> = (1..=12).map(|n| format!("{n}\n")).collect();
+            assert_eq!(said, expected, "{environment}");
+            assert!(
+                server.workspace().join(format!("d{round}/here")).exists(),
+                "{environment}"
+            );
+        }
+        server.end();
+    }
+}

@@ -5,15 +5,18 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::mpsc;
+
+use super::arrivals::Arrivals;
 
 /// The longest message, in bytes: a command or a file of the largest size, with every byte of the command escaped,
 /// and few of the file. Of a longer message only the start is examined, for its id.
@@ -31,7 +34,11 @@ const BETWEEN: usize = 64 * 1024;
 type ErrorReply = (ErrorData, Option<RequestId>);
 
 /// Creates the transport, and the task that feeds it, which ends with the client's stream.
-pub(super) fn answering<R, W>(read: R, write: W) -> (ReplyingTransport<W>, impl Future<Output = ()> + Send)
+pub(super) fn answering<R, W>(
+    read: R,
+    write: W,
+    arrivals: Arc<Arrivals>,
+) -> (ReplyingTransport<W>, impl Future<Output = ()> + Send)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -42,6 +49,7 @@ where
         inner: AsyncRwTransport::new_server(theirs, write).with_max_line_length(LONGEST),
         answers,
         answering: None,
+        arrivals,
     };
     (transport, sort(read, good, bad))
 }
@@ -184,6 +192,7 @@ pub(super) struct ReplyingTransport<W: AsyncWrite> {
     answers: mpsc::Receiver<ErrorReply>,
     /// An answer that is being written. Kept here because receiving may be interrupted.
     answering: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    arrivals: Arc<Arrivals>,
 }
 
 impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for ReplyingTransport<W> {
@@ -209,7 +218,14 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for ReplyingT
                     // If the client does not read it, the next answer notices.
                     self.answering = Some(Box::pin(async { drop(sent.await) }));
                 }
-                message = self.inner.receive() => return message,
+                message = self.inner.receive() => {
+                    if let Some(JsonRpcMessage::Request(request)) = &message
+                        && matches!(request.request, ClientRequest::CallToolRequest(_))
+                    {
+                        self.arrivals.arrived(request.id.clone());
+                    }
+                    return message;
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 //! Refusals, invalid arguments and failed commands are results, which a model reads. Protocol errors are reserved for
 //! what a model cannot correct, such as an unknown tool.
 
+mod arrivals;
 mod handler;
 mod lines;
 mod progress;

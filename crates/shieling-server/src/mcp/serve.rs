@@ -1,15 +1,21 @@
 //! The life of a server: from its client's first byte to the last process of its workplace.
 
 use std::future::{Future, pending};
+use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::arrivals::Arrivals;
 use super::handler::Handler;
 use super::{Server, lines};
 use crate::workplaces::EnterError;
+
+/// How long the last answers may take to be read once the client's stream has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// A client could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +58,14 @@ impl Server {
     ) -> Result<(), ServeError> {
         let entered = self.workplaces.enter()?;
         let workplace = entered.workplace().clone();
-        let handler = Handler::new(workplace.clone(), &self.toolset, self.instructions);
-        let (transport, sorting) = lines::answering(read, write);
+        let arrivals = Arc::new(Arrivals::default());
+        let handler = Handler::new(
+            workplace.clone(),
+            &self.toolset,
+            self.instructions,
+            Arc::clone(&arrivals),
+        );
+        let (transport, sorting) = lines::answering(read, write, arrivals);
         let serving = async {
             match ServiceExt::serve(handler, transport).await {
                 Ok(running) => running
@@ -72,13 +84,14 @@ impl Server {
             let _ = (workplace.prepare)().await;
             pending::<std::convert::Infallible>().await
         };
-        let sorting = async {
+        let gone = async {
             sorting.await;
-            pending::<std::convert::Infallible>().await
+            // A client that is gone may have left answers that nobody reads.
+            tokio::time::sleep(LAST_ANSWERS).await;
         };
         let served = tokio::select! {
             served = serving => served,
-            never = sorting => match never {},
+            () = gone => Ok(()),
             never = warming => match never {},
             () = stop => Ok(()),
         };
