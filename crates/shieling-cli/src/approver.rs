@@ -81,6 +81,9 @@ fn ask(question: &Question, is_dropped: &dyn Fn() -> bool) -> io::Result<Answer>
     let mut terminal = files::terminal()?;
     // A command may have the keys at present.
     let _asking = Asking::begin();
+    if is_dropped() {
+        return Ok(Answer::Nobody);
+    }
     terminal.write_all(shown.as_bytes())?;
     // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
     rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;

@@ -92,7 +92,7 @@ fn run(options: &Exec) -> Result<u8, Failure> {
             }
             if let Some(signal) = by.filter(|_| !options.json) {
                 let told = format!(
-                    "stopped  by signal {signal} to shieling: the command got SIGTERM, and SIGKILL after 5 s\n"
+                    "stopped  by signal {signal} to shieling: the command got SIGTERM, to be followed by SIGKILL after 5 s\n"
                 );
                 crate::print::write_all(io::stderr().lock(), &told)?;
             }

@@ -22,7 +22,7 @@ const KEPT: usize = 16 * 1024;
 /// How long it is waited until all is shown.
 const SHOWING: Duration = Duration::from_millis(200);
 /// How often it is looked whether the keys are ours again, while a person is asked.
-const ASKED_MS: Timespec = Timespec {
+const ASKED: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
@@ -153,7 +153,7 @@ impl Inner {
                 break kept;
             }
             drop(kept);
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(1));
         };
         let bytes: Vec<u8> = kept.iter().copied().collect();
         String::from_utf8_lossy(&bytes).replace("\r\n", "\n")
@@ -204,7 +204,7 @@ fn copy(ours: &OwnedFd, off: &OwnedFd, shown: &Mutex<VecDeque<u8>>) -> Result<()
             PollFd::from_borrowed_fd(off.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
         ];
-        let most = asked.then_some(&ASKED_MS);
+        let most = asked.then_some(&ASKED);
         rustix::io::retry_on_intr(|| poll(&mut fds[..watched], most))?;
         asked = false;
         let [shell, off, person] = fds.map(|fd| fd.revents());

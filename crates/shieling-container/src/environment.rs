@@ -8,7 +8,7 @@ mod own;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shieling::approval::Approved;
 use shieling::environment::{
@@ -261,15 +261,16 @@ impl Inner {
     /// Whether a container is known to run no more, so long at most as it takes to end one.
     async fn has_ended(&self, container: &str) -> bool {
         let path = format!("/containers/{}/json", crate::client::escaped(container));
-        let begun = Instant::now();
-        while begun.elapsed() < ENDING {
-            match self.engine.get(&path, "whether a container runs").await {
-                Err(EngineError::Refused { status: 404, .. }) => return true,
-                Ok(found) if found["State"]["Running"] == false => return true,
-                Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        let looking = async {
+            loop {
+                match self.engine.get(&path, "whether a container runs").await {
+                    Err(EngineError::Refused { status: 404, .. }) => return,
+                    Ok(found) if found["State"]["Running"] == false => return,
+                    Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                }
             }
-        }
-        false
+        };
+        tokio::time::timeout(ENDING, looking).await.is_ok()
     }
 
     /// Ends a link, and waits until its container is removed.

@@ -1053,6 +1053,7 @@ impl Watch {
                 failed,
             });
         }
+        let is_too_large = content.is_none() && after.is_some_and(|after| after.kind == Kind::File);
         let is_kept = content.is_some_and(|content| keep(path, &content));
         let rest = held
             .rest
@@ -1071,7 +1072,7 @@ impl Watch {
         }
         let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
-            if !is_kept {
+            if is_too_large {
                 let failed = Some("it was there before, and is too large to be kept".to_owned());
                 let path = path.to_path_buf();
                 return Some(Taken {

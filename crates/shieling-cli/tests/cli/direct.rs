@@ -391,3 +391,18 @@ fn what_was_there_under_an_odd_name_stays_whatever_a_command_does_with_it() {
         "{ran}"
     );
 }
+
+#[test]
+fn what_takes_the_place_of_a_file_that_is_not_remembered_is_taken_back() {
+    let (mut server, place) = server();
+    let refs = place.join(".git/packed-refs");
+    server.shell(json!({"command": "git config user.name x; echo '# pack-refs with: peeled' > .git/packed-refs"}));
+    assert!(refs.exists());
+    for text in ["mkfifo .git/packed-refs", "ln -s ~/.bashrc .git/packed-refs"] {
+        let (_, outcome) = server.shell(json!({"command": format!("rm -f .git/packed-refs; {text}")}));
+        assert_eq!(held(&outcome), [".git/packed-refs"], "{text}: {outcome}");
+        let there = fs::symlink_metadata(&refs);
+        assert!(there.is_err() || there.unwrap().is_file(), "{text}: {outcome}");
+    }
+    server.end();
+}

@@ -132,7 +132,8 @@ pub(super) async fn connect(
             Err(why) => {
                 // A part of it may be there, and would take the memory of the container.
                 let mut left = left;
-                left.remove().await;
+                left.is_over = true;
+                remove_by_shell(engine, &id, &left.path).await;
                 Err(why)
             }
         };
@@ -149,10 +150,9 @@ pub(super) async fn connect(
     })
 }
 
-/// A number that no other start of this process has.
+/// A number that nobody in the container can know before its directory is made.
 fn unique() -> u64 {
-    static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id())
 }
 
 /// An archive of a directory with the agent program in it, readable for everyone.
@@ -342,15 +342,18 @@ impl Left {
 /// Removes the file of the agent, as the first user of the container.
 async fn remove(engine: &Engine, id: &str, path: &str) {
     // The agent needs no program of the container's. Where it cannot be executed, a shell has put it there.
-    let itself = [path, "--env", "local", "--remove-itself"];
-    let script = "test -f \"$1\" && true > \"$1\"; rm -f \"$1\"; rmdir \"${1%/*}\"";
-    let by_shell = ["/bin/sh", "-c", script, "sh", path];
-    for words in [&itself[..], &by_shell] {
-        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        if ended_well(engine, id, &words).await {
-            return;
-        }
+    let itself = [path, "--env", "local", "--remove-itself"].map(str::to_owned);
+    if !ended_well(engine, id, &itself).await {
+        remove_by_shell(engine, id, path).await;
     }
+}
+
+/// Removes the file of the agent by the container's shell, if its directory is the first user's: in `/tmp` another user
+/// may have made one of its name.
+async fn remove_by_shell(engine: &Engine, id: &str, path: &str) {
+    let script = "d=${1%/*}; test -O \"$d\" && ! test -L \"$d\" && rm -f \"$1\"; rmdir \"$d\"";
+    let words = ["/bin/sh", "-c", script, "sh", path].map(str::to_owned);
+    let _ = ended_well(engine, id, &words).await;
 }
 
 /// Executes a program without input as the first user of the container, and whether it ended with status 0.

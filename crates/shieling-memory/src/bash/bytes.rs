@@ -5,7 +5,7 @@
 //! which only exist while there may be such bytes: a stand-in runs its program by `command`, which a trap or `set -x`
 //! can see.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +90,8 @@ impl Bytes {
             operands.extend_from_slice(args);
         }
         let plain = matches!(name, "echo" | "printf") && !args.iter().any(|arg| arg.contains('\\'));
-        let lines = matches!(name, "head" | "tail") && !args.iter().any(|arg| arg.contains('c'));
+        let by_bytes = |arg: &String| arg.contains('c') || arg.starts_with("--b");
+        let lines = matches!(name, "head" | "tail") && !args.iter().any(by_bytes);
         if SOURCES.contains(&name) && !plain && !lines {
             self.meet();
         }
@@ -115,7 +116,11 @@ impl Bytes {
         self.meet();
         let operands = self.operands.lock().unwrap_or_else(PoisonError::into_inner);
         // Where the shell is at that moment is not known here.
-        let below = |operand: &String| Path::new(operand.trim_start_matches(['.', '/'])).to_path_buf();
+        let below = |operand: &String| {
+            let parts = Path::new(operand).components().rev();
+            let parts: Vec<_> = parts.take_while(|part| matches!(part, Component::Normal(_))).collect();
+            parts.into_iter().rev().collect::<PathBuf>()
+        };
         operands
             .iter()
             .map(below)

@@ -22,14 +22,21 @@ const CUT: &str = "sed: warning: branch/label loop limit";
 /// What bashkit says about a command that a hook refuses, and what is said instead, which is as long.
 const CANCELLED: [&str; 2] = ["cancelled by before_tool hook", "refused by memory: see below."];
 
-/// Returns output in the words of memory.
+/// Returns output in the words of memory: lines in which bashkit says that a hook refused a command.
 pub(super) fn reworded(bytes: &[u8]) -> Cow<'_, [u8]> {
     let [theirs, ours] = CANCELLED;
-    let mut bytes = Cow::Borrowed(bytes);
-    while let Some(at) = std::str::from_utf8(&bytes).ok().and_then(|text| text.find(theirs)) {
-        bytes.to_mut()[at..at + ours.len()].copy_from_slice(ours.as_bytes());
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Cow::Borrowed(bytes);
+    };
+    let mut reworded = Cow::Borrowed(bytes);
+    for (at, _) in text.match_indices(theirs) {
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        let is_at_end = matches!(text.as_bytes().get(at + theirs.len()), None | Some(b'\n'));
+        if is_at_end && line.starts_with("bash: line ") && line.ends_with(": ") {
+            reworded.to_mut()[at..at + ours.len()].copy_from_slice(ours.as_bytes());
+        }
     }
-    bytes
+    reworded
 }
 
 /// The output of a text.

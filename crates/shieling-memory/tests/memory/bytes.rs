@@ -38,6 +38,8 @@ async fn bytes_that_a_command_would_change_are_refused_by_name() {
     for text in [
         "sort r",
         "sort ./r",
+        "cp r .hidden; sort .hidden",
+        "mkdir -p e; sort e/../r",
         "mkdir -p d; cp r d; cd d; sort r",
         "awk 1 s r",
         "sed -n p r > x",
@@ -104,5 +106,19 @@ async fn bytes_are_kept_where_a_command_keeps_them_and_text_is_text() {
     ];
     for (text, out) in text {
         assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_text_says_of_hooks_is_its_own() {
+    let memory = memory();
+    let phrase = "cancelled by before_tool hook";
+    for text in [
+        format!("echo '{phrase}'"),
+        format!("echo '{phrase}' > f; cat f"),
+        format!("echo 'x: {phrase} once' > f; cat f"),
+    ] {
+        let said = printed(&memory, &text).await;
+        assert!(said.contains(phrase), "{text}: {said}");
     }
 }

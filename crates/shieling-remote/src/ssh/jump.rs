@@ -65,18 +65,25 @@ pub(super) fn trusting(to: &Hop, settings: impl Fn(&Hop) -> Option<String>) -> O
     let mut waiting = hops(&settings(to)?);
     let mut seen = Vec::new();
     while let Some(hop) = waiting.pop() {
-        if seen.contains(&hop) || seen.len() == MOST {
+        if seen.contains(&hop) {
             continue;
         }
-        // What cannot be read here keeps the client itself from starting.
-        if let Some(text) = settings(&hop) {
-            let checking = value(&text, "stricthostkeychecking").unwrap_or_default();
-            // With `ask` the answer is no: nobody is asked.
-            if !matches!(checking, "yes" | "true" | "ask") {
-                return Some((hop, checking.to_owned()));
+        // What cannot be read, or not within bounds, is not known to be safe.
+        let Some(text) = settings(&hop).filter(|_| seen.len() < MOST) else {
+            return Some((hop, "StrictHostKeyChecking (unknown)".to_owned()));
+        };
+        // With `ask` the answer is no: nobody is asked.
+        for (name, safe) in [
+            ("StrictHostKeyChecking", &["yes", "true", "ask"][..]),
+            ("VerifyHostKeyDNS", &["no", "false", "ask"]),
+            ("NoHostAuthenticationForLocalhost", &["no", "false"]),
+        ] {
+            let set = value(&text, &name.to_ascii_lowercase());
+            if set.map_or(name == "StrictHostKeyChecking", |set| !safe.contains(&set)) {
+                return Some((hop, format!("{name} {}", set.unwrap_or("(unknown)"))));
             }
-            waiting.extend(hops(&text));
         }
+        waiting.extend(hops(&text));
         seen.push(hop);
     }
     None

@@ -100,6 +100,8 @@ impl Ssh {
             "BatchMode=yes",
             // Also where the user's settings accept what was never seen, or has changed.
             "StrictHostKeyChecking=yes",
+            "VerifyHostKeyDNS=no",
+            "NoHostAuthenticationForLocalhost=no",
             "ClearAllForwardings=yes",
             "ForwardAgent=no",
             "ForwardX11=no",
@@ -143,7 +145,7 @@ impl Ssh {
         Err(TransportError::Refused {
             what: format!(
                 "{} is reached by way of `{hop}`, whose key would be accepted unseen: the settings of `ssh` for it have \
-                 `StrictHostKeyChecking {setting}`",
+                 `{setting}`",
                 self.destination
             ),
             instead: Some(format!(

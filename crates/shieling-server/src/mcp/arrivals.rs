@@ -1,18 +1,21 @@
 //! The order in which calls arrived. The protocol gives each call a task of its own, and tasks begin in any order; but a
 //! `cd` that was sent before a command of the same session has to come before it.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::RequestId;
+use rmcp::model::{ClientNotification, ClientRequest, ProtocolVersion, RequestId, ServerConfig, ServerResult};
+use rmcp::service::{NotificationContext, RequestContext, Service};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// How long a call waits for one before it that does not begin: the protocol has refused that one by itself.
-const REFUSED: Duration = Duration::from_millis(200);
+/// How long a call waits for one before it that does not begin: the protocol has lost that one.
+const LOST: Duration = Duration::from_secs(1);
 
 /// The calls that have arrived and not begun.
 #[derive(Debug, Default)]
@@ -50,19 +53,63 @@ impl Arrivals {
             let mut changed = pin!(self.changed.notified());
             // Before the look, so that no change after it is missed.
             changed.as_mut().enable();
-            let place = self.lock().iter().position(|other| other == id);
-            if place.is_none_or(|place| place == 0) {
+            let first = self.lock().front().cloned();
+            let Some(first) = first.filter(|first| first != id) else {
+                return;
+            };
+            if !self.lock().contains(id) {
                 return;
             }
-            if timeout(REFUSED, changed).await.is_err() {
-                self.lock().pop_front();
-                self.changed.notify_waiters();
+            if timeout(LOST, changed).await.is_err() {
+                let mut waiting = self.lock();
+                if waiting.front() == Some(&first) {
+                    waiting.pop_front();
+                    self.changed.notify_waiters();
+                }
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<RequestId>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers requests as its handler does, and calls in their order.
+pub(super) struct InOrder<H> {
+    pub(super) handler: H,
+    pub(super) arrivals: Arc<Arrivals>,
+}
+
+impl<H: ServerHandler> Service<RoleServer> for InOrder<H> {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let id = context.id.clone();
+        let is_call = matches!(request, ClientRequest::CallToolRequest(_));
+        let answering = self.handler.handle_request(request, context);
+        match is_call {
+            true => self.arrivals.in_order(&id, answering).await,
+            false => answering.await,
+        }
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.handler.handle_notification(notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::get_info(&self.handler)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.handler)
     }
 }
 
@@ -85,15 +132,13 @@ impl Drop for Turn<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     fn id(number: i64) -> RequestId {
         RequestId::Number(number)
     }
 
-    #[tokio::test]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn calls_begin_in_the_order_in_which_they_arrived() {
         let arrivals = Arc::new(Arrivals::default());
         let begun = Arc::new(Mutex::new(Vec::new()));

@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use shieling::request::Digest;
 use tokio::sync::Semaphore;
 
-use super::arrivals::Arrivals;
 use super::{Reporter, resources};
 use crate::approval::{PendingQuestion, Person, QuestionChannel, ReceivedAnswer, Reply};
 use crate::base64;
@@ -52,17 +51,11 @@ pub(super) struct Handler {
     repeats: Arc<Repeats>,
     instructions: Arc<str>,
     calls: Arc<Semaphore>,
-    arrivals: Arc<Arrivals>,
 }
 
 impl Handler {
     /// Creates the handler of a client of this workplace, with these tools and instructions.
-    pub(super) fn new(
-        workplace: Arc<Workplace>,
-        toolset: &Toolset,
-        instructions: Arc<str>,
-        arrivals: Arc<Arrivals>,
-    ) -> Self {
+    pub(super) fn new(workplace: Arc<Workplace>, toolset: &Toolset, instructions: Arc<str>) -> Self {
         let mut offered = toolset.offered(&workplace.core.capabilities().abilities);
         if workplace.core.spill().is_none() {
             offered = offered.without(crate::tools::Tool::ShellOutput);
@@ -74,55 +67,7 @@ impl Handler {
             repeats: Arc::new(Repeats::new(toolset.repeats())),
             instructions,
             calls: Arc::new(Semaphore::new(AT_ONCE)),
-            arrivals,
         }
-    }
-
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let Some((dialect_tool, _)) = self.tools.iter().find(|(_, tool)| tool.name == request.name) else {
-            let names: Vec<&str> = self.tools.iter().map(|(dialect_tool, _)| dialect_tool.name).collect();
-            let name: String = request.name.chars().take(100).flat_map(char::escape_debug).collect();
-            return Err(ErrorData::invalid_params(
-                format!("there is no tool `{name}`; there are {}", names.join(", ")),
-                None,
-            ));
-        };
-        let Ok(_running) = self.calls.try_acquire() else {
-            return Ok(result(CallResult::failure(format!(
-                "{AT_ONCE} calls are under way, which is the limit; nothing was done: try again once one has ended"
-            ))));
-        };
-        let arguments = request.arguments.clone().unwrap_or_default();
-        let call = digest(dialect_tool.name, &arguments);
-        // A call that brings a person's answer is not a repetition of the one before it.
-        if request.request_state.is_none()
-            && let Some(refused) = self.repeats.refused(call, Instant::now())
-        {
-            return Ok(result(refused));
-        }
-        let person = match self.person(&request, call, context) {
-            Ok(person) => Arc::new(person),
-            Err(refused) => return Ok(result(CallResult::failure(refused))),
-        };
-        let reporter = context
-            .meta
-            .get_progress_token()
-            .map(|token| Reporter::new(context.peer.clone(), token));
-        let mut given = tokio::select! {
-            given = self.service.call(dialect_tool, arguments, &person, reporter) => given,
-            // The client receives nothing more; what the call has started is ended with it.
-            () = context.ct.cancelled() => CallResult::failure("cancelled"),
-        };
-        let question = person.pending().and_then(|pending| self.question(pending, call));
-        if let Some(question) = question {
-            return Ok(question);
-        }
-        self.repeats.note(dialect_tool.tool, call, &mut given, Instant::now());
-        Ok(result(given))
     }
 
     /// Returns whether the client's version has no server-to-client requests, but can ask a person.
@@ -203,8 +148,48 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let id = context.id.clone();
-        self.arrivals.in_order(&id, self.call(request, &context)).await
+        let Some((dialect_tool, _)) = self.tools.iter().find(|(_, tool)| tool.name == request.name) else {
+            let names: Vec<&str> = self.tools.iter().map(|(dialect_tool, _)| dialect_tool.name).collect();
+            let name: String = request.name.chars().take(100).flat_map(char::escape_debug).collect();
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool `{name}`; there are {}", names.join(", ")),
+                None,
+            ));
+        };
+        let Ok(_running) = self.calls.try_acquire() else {
+            return Ok(result(CallResult::failure(format!(
+                "{AT_ONCE} calls are under way, which is the limit; nothing was done: try again once one has ended"
+            ))));
+        };
+        let arguments = request.arguments.clone().unwrap_or_default();
+        let call = digest(dialect_tool.name, &arguments);
+        // A call that brings a person's answer is not a repetition of the one before it.
+        if request.request_state.is_none()
+            && let Some(refused) = self.repeats.refused(call, Instant::now())
+        {
+            return Ok(result(refused));
+        }
+        let person = match self.person(&request, call, &context) {
+            Ok(person) => Arc::new(person),
+            Err(refused) => return Ok(result(CallResult::failure(refused))),
+        };
+        let reporter = context
+            .meta
+            .get_progress_token()
+            .map(|token| Reporter::new(context.peer.clone(), token));
+        let mut given = tokio::select! {
+            // It may be cancelled before it begins.
+            biased;
+            // The client receives nothing more; what the call has started is ended with it.
+            () = context.ct.cancelled() => CallResult::failure("cancelled"),
+            given = self.service.call(dialect_tool, arguments, &person, reporter) => given,
+        };
+        let question = person.pending().and_then(|pending| self.question(pending, call));
+        if let Some(question) = question {
+            return Ok(question);
+        }
+        self.repeats.note(dialect_tool.tool, call, &mut given, Instant::now());
+        Ok(result(given))
     }
 
     async fn list_resources(

@@ -9,7 +9,7 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, InOrder};
 use super::handler::Handler;
 use super::{Server, lines};
 use crate::workplaces::EnterError;
@@ -59,12 +59,10 @@ impl Server {
         let entered = self.workplaces.enter()?;
         let workplace = entered.workplace().clone();
         let arrivals = Arc::new(Arrivals::default());
-        let handler = Handler::new(
-            workplace.clone(),
-            &self.toolset,
-            self.instructions,
-            Arc::clone(&arrivals),
-        );
+        let handler = InOrder {
+            handler: Handler::new(workplace.clone(), &self.toolset, self.instructions),
+            arrivals: Arc::clone(&arrivals),
+        };
         let (transport, sorting) = lines::answering(read, write, arrivals);
         let serving = async {
             match ServiceExt::serve(handler, transport).await {

@@ -291,6 +291,8 @@ fn syntax_check(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) 
 fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn Error + 'static)) -> Box<Outcome> {
     let outcome = Outcome {
         error: Some(told(error)),
+        // It may have started before contact was lost.
+        survivors: u32::from(blank.status == Status::Lost),
         ..blank
     };
     // If the log is what failed, the outcome says so already.
