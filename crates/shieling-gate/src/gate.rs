@@ -367,10 +367,13 @@ impl<'a> Gate<'a> {
 
     /// The content before a change, if it was a file, and meant the same to git.
     fn content_before(&self, change: &Change<'_>, role: Option<&Role>) -> io::Result<Option<Vec<u8>>> {
-        if change.before.as_ref().is_none_or(|before| before.kind != Kind::File) {
+        let is_file = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.kind == Kind::File);
+        // What is renamed takes the place of what was there: git's lock file that of the settings.
+        let replaces = change.from.is_some() && is_file(&self.around.before.entry(change.path)?);
+        if !replaces && !is_file(&change.before) {
             return Ok(None);
         }
-        let path = change.from.unwrap_or(change.path);
+        let path = change.from.filter(|_| !replaces).unwrap_or(change.path);
         if let Some(role) = role {
             let places = self.places(Side::Before, path)?;
             if !places.iter().any(|place| place.role == *role) {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::num::NonZero;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
@@ -188,6 +188,12 @@ fn keep(directory: &Directory, name: &OsStr, with_content: bool) -> Option<Kept>
     })
 }
 
+/// Whether a directory is looked at before the first command begins, however long that takes on a busy machine: what git
+/// reads of the repository at the top. Of what a command has replaced nobody knows what it said, and all of it would be new.
+fn is_urgent(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.starts_with(".git") && path.iter().count() <= 2
+}
+
 /// The first look at a tree.
 pub(crate) struct First<'f> {
     pub(crate) live: &'f Live,
@@ -206,8 +212,13 @@ impl First<'_> {
     pub(crate) fn go(&mut self, until: Option<Instant>, found: &mut dyn FnMut(Listed)) {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(4);
         while !self.ahead.is_empty() && self.seen < self.most {
+            let mut urgent = None;
             if until.is_some_and(|until| Instant::now() >= until) {
-                return;
+                let at = self.ahead.iter().position(|ahead| is_urgent(&ahead.path));
+                urgent = at.and_then(|at| self.ahead.remove(at));
+                if urgent.is_none() {
+                    return;
+                }
             }
             let parallel = until.is_none() && self.ahead.len() >= 2 * BATCH && threads > 1;
             let share = match parallel {
@@ -215,6 +226,7 @@ impl First<'_> {
                 false => self.ahead.len().min(BATCH),
             };
             let batches: Vec<Vec<Ahead>> = match parallel {
+                _ if urgent.is_some() => vec![urgent.into_iter().collect()],
                 true => {
                     let mut all: Vec<Ahead> = self.ahead.drain(..).collect();
                     let mut batches = Vec::new();

@@ -592,6 +592,35 @@ fn what_was_moved_as_a_whole_passes_and_what_got_another_meaning_does_not() {
 }
 
 #[test]
+fn settings_that_were_there_pass_also_where_gits_lock_file_is_renamed_over_them() {
+    let own = "[include]\npath = ../mine\n";
+    for (now, is_held) in [
+        (format!("{own}[remote \"o\"]\nurl = https://h/x\n"), false),
+        (format!("{own}[core]\nfsmonitor = y\n"), true),
+    ] {
+        // The lock file was seen before anything stood in it.
+        let before = Files::with(&[(".git/HEAD", HEX), (".git/config", own), (".git/config.lock", "")]);
+        let after = Files::with(&[(".git/HEAD", HEX), (".git/config", &now)]);
+        let gate = Gate::new(Surroundings {
+            root: Path::new(ROOT),
+            home: None,
+            before: &before,
+            after: &after,
+            leads: &[],
+            toolchains: &[],
+        });
+        let (path, lock) = (Path::new(".git/config"), Path::new(".git/config.lock"));
+        let change = Change {
+            path,
+            from: Some(lock),
+            before: before.entry(lock).expect("in memory"),
+            after: after.entry(path).expect("in memory"),
+        };
+        assert_eq!(gate.judge(&change).held_back().is_some(), is_held, "{now}");
+    }
+}
+
+#[test]
 fn what_no_tree_should_hold_is_held_back_anywhere() {
     let before = Files::default();
     for (path, entry, rule) in [
