@@ -59,9 +59,28 @@ impl fmt::Display for Hop {
     }
 }
 
-/// The first host on the way to `to` whose key would be accepted without having been seen, and the setting that says so.
-/// `settings` tells what the client would do for a host.
-pub(super) fn trusting(to: &Hop, settings: impl Fn(&Hop) -> Option<String>) -> Option<(Hop, String)> {
+/// A host on the way whose key may be accepted without having been seen.
+#[derive(Debug)]
+pub(super) struct Trusting {
+    pub(super) hop: Hop,
+    /// The setting that does it, and its value.
+    pub(super) setting: &'static str,
+    pub(super) value: String,
+    /// The value to give it.
+    pub(super) instead: &'static str,
+}
+
+/// The settings by which a key is accepted, with the values by which none is that was not seen, the best one first. With
+/// `ask` the answer is no: nobody is asked.
+const SETTINGS: [(&str, &[&str]); 3] = [
+    ("StrictHostKeyChecking", &["yes", "true", "ask"]),
+    ("VerifyHostKeyDNS", &["no", "false", "ask"]),
+    ("NoHostAuthenticationForLocalhost", &["no", "false"]),
+];
+
+/// The first host on the way to `to` whose key may be accepted without having been seen. `settings` tells what the client
+/// would do for a host.
+pub(super) fn trusting(to: &Hop, settings: impl Fn(&Hop) -> Option<String>) -> Option<Trusting> {
     let mut waiting = hops(&settings(to)?);
     let mut seen = Vec::new();
     while let Some(hop) = waiting.pop() {
@@ -69,19 +88,22 @@ pub(super) fn trusting(to: &Hop, settings: impl Fn(&Hop) -> Option<String>) -> O
             continue;
         }
         // What cannot be read, or not within bounds, is not known to be safe.
-        let Some(text) = settings(&hop).filter(|_| seen.len() < MOST) else {
-            return Some((hop, "StrictHostKeyChecking (unknown)".to_owned()));
-        };
-        // With `ask` the answer is no: nobody is asked.
-        for (name, safe) in [
-            ("StrictHostKeyChecking", &["yes", "true", "ask"][..]),
-            ("VerifyHostKeyDNS", &["no", "false", "ask"]),
-            ("NoHostAuthenticationForLocalhost", &["no", "false"]),
-        ] {
-            let set = value(&text, &name.to_ascii_lowercase());
-            if set.map_or(name == "StrictHostKeyChecking", |set| !safe.contains(&set)) {
-                return Some((hop, format!("{name} {}", set.unwrap_or("(unknown)"))));
-            }
+        let text = settings(&hop).filter(|_| seen.len() < MOST).unwrap_or_default();
+        for (setting, safe) in SETTINGS {
+            let value = match value(&text, &setting.to_ascii_lowercase()) {
+                Some(value) if safe.contains(&value) => continue,
+                Some(value) => value,
+                None if setting == "StrictHostKeyChecking" => "(unknown)",
+                // An older client has no such setting.
+                None => continue,
+            };
+            let (value, instead) = (value.to_owned(), safe[0]);
+            return Some(Trusting {
+                hop,
+                setting,
+                value,
+                instead,
+            });
         }
         waiting.extend(hops(&text));
         seen.push(hop);
@@ -136,6 +158,7 @@ mod tests {
                 "deep" => ("through", "true"),
                 "through" => ("new", "true"),
                 "circle" => ("circle", "true"),
+                "blind" => ("nowhere", "true"),
                 "asks" => ("", "ask"),
                 "new" => ("", "accept-new"),
                 "strict" => ("none", "true"),
@@ -143,10 +166,11 @@ mod tests {
             };
             Some(format!("port 22\nproxyjump {jump}\nstricthostkeychecking {checking}\n").replace("proxyjump \n", ""))
         };
-        let found = |host: &str| trusting(&hop(None, host, None), settings).map(|(hop, setting)| (hop.host, setting));
+        let found = |host: &str| trusting(&hop(None, host, None), settings).map(|found| (found.hop.host, found.value));
         for host in ["direct", "one", "two", "circle", "unknown"] {
             assert_eq!(found(host), None, "{host}");
         }
         assert_eq!(found("deep"), Some(("new".to_owned(), "accept-new".to_owned())));
+        assert_eq!(found("blind"), Some(("nowhere".to_owned(), "(unknown)".to_owned())));
     }
 }

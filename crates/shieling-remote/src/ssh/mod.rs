@@ -29,7 +29,7 @@ use crate::transport::{Connection, Transport, TransportError};
 pub use self::client::client_version;
 use self::client::{Client, ClientEnd};
 pub use self::destination::{Destination, DestinationError};
-use self::jump::Hop;
+use self::jump::{Hop, Trusting};
 use self::script::Answer;
 
 /// How long it may take until the far side says its first word: connecting, and whatever a hardware key waits for.
@@ -139,17 +139,23 @@ impl Ssh {
             jump::trusting(&to, |hop| client::settings(&client, &hop.arguments(&options)))
         });
         let found = timeout(REACHING, looking).await.map_err(|_| late(REACHING))?;
-        let Ok(Some((hop, setting))) = found else {
+        let Ok(Some(Trusting {
+            hop,
+            setting,
+            value,
+            instead,
+        })) = found
+        else {
             return Ok(());
         };
         Err(TransportError::Refused {
             what: format!(
                 "{} is reached by way of `{hop}`, whose key would be accepted unseen: the settings of `ssh` for it have \
-                 `{setting}`",
+                 `{setting} {value}`",
                 self.destination
             ),
             instead: Some(format!(
-                "set `StrictHostKeyChecking yes` for `{hop}`, and run `ssh {hop} true` in a terminal once"
+                "set `{setting} {instead}` for `{hop}`, and run `ssh {hop} true` in a terminal once"
             )),
         })
     }
