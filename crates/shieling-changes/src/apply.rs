@@ -80,25 +80,22 @@ pub(crate) fn run(
         places,
         removed,
         last: None,
-        put: Put::of(places)?,
+        put: None,
         is_whole: true,
     };
-    let ended = match direction {
-        Direction::Forward => match steps.forward() {
-            Ok(()) => Ended::Applied,
-            Err(error) => {
+    let done = match direction {
+        Direction::Forward => steps.forward().map_err(Some),
+        Direction::Back => Err(None),
+    };
+    let ended = match done {
+        Ok(()) => Ended::Applied,
+        Err(why) => {
+            if why.is_some() {
                 note(Direction::Back)?;
-                steps.back()?;
-                Ended::TakenBack {
-                    why: Some(error),
-                    is_whole: steps.is_whole,
-                }
             }
-        },
-        Direction::Back => {
             steps.back()?;
             Ended::TakenBack {
-                why: None,
+                why,
                 is_whole: steps.is_whole,
             }
         }
@@ -232,7 +229,8 @@ struct Steps<'p> {
     removed: Directory,
     /// The directories of the last step: the next is often in them too.
     last: Option<(PathBuf, Directory, Option<Directory>)>,
-    put: Put,
+    /// Known once steps are taken back.
+    put: Option<Put>,
     /// Whether all steps so far could be taken back.
     is_whole: bool,
 }
@@ -252,6 +250,7 @@ impl Steps<'_> {
     }
 
     fn back(&mut self) -> Result<(), ChangesError> {
+        self.put = Some(Put::of(self.places)?);
         let mut reader = self.reader()?;
         reader.seek_end();
         while let Some(step) = reader.previous::<Step>()? {
@@ -288,8 +287,8 @@ impl Steps<'_> {
                 if done.is_some() == forward {
                     return Ok(());
                 }
-                if let Some(done) = done
-                    && self.put.is_altered(path, new, done, self.places.workspace)?
+                if let (Some(done), Some(put)) = (done, &self.put)
+                    && put.is_altered(path, new, done, self.places.workspace)?
                 {
                     // It stays where whoever changed it looks for it.
                     self.is_whole = false;

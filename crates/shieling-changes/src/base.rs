@@ -113,7 +113,7 @@ impl Bases {
                 let is_same = match (&base.node, old) {
                     _ if base.is_unknown => false,
                     (None, None) => true,
-                    (Some(base), Some(old)) if is_untouched(base, old) => true,
+                    (Some(base), Some(old)) if base.is_untouched(old) => true,
                     (Some(node), Some(old)) if node.kind == old.kind && node.mode == old.mode => {
                         !self.differs_from_copy(base, found)?
                     }
@@ -235,11 +235,6 @@ fn merged(base: u32, ours: u32, theirs: u32) -> Option<u32> {
         () if ours == base || ours == theirs => Some(theirs),
         () => None,
     }
-}
-
-/// Whether nobody has changed a node, as far as its file system says.
-fn is_untouched(before: &Node, now: &Node) -> bool {
-    before.is_unchanged(now) && (before.changed == now.changed || before.is_directory())
 }
 
 /// Records the states of the paths that are not recorded yet.

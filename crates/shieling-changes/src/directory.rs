@@ -308,6 +308,14 @@ impl Directory {
         rustix::fs::chmod(place_of(held.as_fd()), Mode::from_raw_mode(mode))
     }
 
+    /// Sets the mode of a path beneath it, if it is there.
+    pub(crate) fn set_mode_beneath(&self, path: &Path, mode: u32) -> Result<(), Errno> {
+        match self.parent_of(path)? {
+            Some((parent, name)) => parent.set_mode(name, mode),
+            None => Ok(()),
+        }
+    }
+
     /// Sets when a name was read and modified last.
     pub(crate) fn set_times(&self, name: impl AsRef<OsStr>, accessed: i128, modified: i128) -> Result<(), Errno> {
         let times = timestamps(accessed, modified);

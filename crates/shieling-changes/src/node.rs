@@ -110,6 +110,11 @@ impl Node {
             && (self.is_directory() || self.size == other.size && self.modified == other.modified)
     }
 
+    /// Whether nobody has changed it, as far as its file system says; in a directory others may have.
+    pub(crate) fn is_untouched(&self, now: &Self) -> bool {
+        self.is_unchanged(now) && (self.is_directory() || self.changed == now.changed)
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         self.kind == Kind::Directory
     }

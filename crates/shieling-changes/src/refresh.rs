@@ -53,7 +53,7 @@ impl Shadows {
         match self.paths.get(&change.path) {
             Some(shadow) => match (&shadow.layer, &change.new) {
                 (None, None) => true,
-                (Some(before), Some(now)) => is_untouched(before, now),
+                (Some(before), Some(now)) => before.is_untouched(now),
                 _ => false,
             },
             // Somebody else made it in a directory that commands made and that was committed.
@@ -74,7 +74,7 @@ impl Shadows {
         let shadow = self.paths.get(&change.path);
         shadow.is_some_and(|shadow| match (&shadow.workspace, &change.old) {
             (None, None) => true,
-            (Some(before), Some(now)) => is_untouched(before, now),
+            (Some(before), Some(now)) => before.is_untouched(now),
             _ => false,
         })
     }
@@ -121,7 +121,7 @@ impl Shadows {
                 (Some(before), Some(now)) if now.is_directory() => {
                     before.is_same(now) && before.mode == now.mode && before.changed == now.changed
                 }
-                (Some(before), Some(now)) => is_untouched(before, now),
+                (Some(before), Some(now)) => before.is_untouched(now),
                 _ => false,
             };
             if !same {
@@ -135,7 +135,7 @@ impl Shadows {
             let in_layer = in_layer.filter(|node| !node.is_zero_device);
             let untouched = match (&shadow.layer, &in_layer) {
                 (None, None) => true,
-                (Some(before), Some(now)) => is_untouched(before, now),
+                (Some(before), Some(now)) => before.is_untouched(now),
                 _ => false,
             };
             if !untouched {
@@ -193,11 +193,6 @@ impl Shadows {
         }
         Ok(())
     }
-}
-
-/// Whether nobody has changed a node; in a directory others may have.
-fn is_untouched(before: &Node, now: &Node) -> bool {
-    before.is_unchanged(now) && (before.is_directory() || before.changed == now.changed)
 }
 
 /// Makes a path in the view what it is in the workspace. A file that stays one is written to, so that whoever has it

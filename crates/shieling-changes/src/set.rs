@@ -325,9 +325,9 @@ impl ChangeSet {
                 .look_beneath(one)
                 .doing("look at", one)?
                 .map_or(0o755, |node| node.mode);
-            if let Some((parent, name)) = layer.parent_of(one).doing("open", one)? {
-                parent.set_mode(name, mode | 0o700).doing("set the mode of", one)?;
-            }
+            layer
+                .set_mode_beneath(one, mode | 0o700)
+                .doing("set the mode of", one)?;
         }
         directory.unlink_if_there(name).doing("replace", path)?;
         match content {
@@ -462,6 +462,7 @@ impl ChangeSet {
                     Some(merged) => {
                         merges.add(found, &merged)?;
                         judged.merged += 1;
+                        judged.merged_paths.push(change.path.clone());
                     }
                     None => judged.note_conflict(&change.path, bases.tell(found)),
                 }
@@ -496,34 +497,23 @@ impl ChangeSet {
     pub(crate) fn set_modes(&self, modes: &[(PathBuf, u32)]) -> Result<(), ChangesError> {
         let upper = self.layer()?;
         for (path, mode) in modes {
-            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
-                parent.set_mode(name, *mode).doing("set the mode of", path)?;
-            }
+            upper.set_mode_beneath(path, *mode).doing("set the mode of", path)?;
         }
         Ok(())
     }
 
     /// Commits the set where it lies: its files are moved. Nobody may work in it.
     pub(crate) fn commit_whole(&mut self, since: Time, overwrite: bool, counts: Counts) -> Result<(), ChangesError> {
-        let (upper, workspace) = (self.layer()?, self.tree()?);
-        plan(&self.directory, &upper, &workspace, since, overwrite)?;
-        let places = Places {
-            set: &self.directory,
-            upper: &upper,
-            workspace: &workspace,
-        };
-        let (directory, header) = (&self.directory, &mut self.header);
-        header.counts = counts;
+        plan(&self.directory, &self.layer()?, &self.tree()?, since, overwrite)?;
+        self.header.counts = counts;
         // Who finishes it after a kill has no other way to know them.
-        header.write(directory)?;
-        let ended = apply::run(&places, Direction::Forward, |ended| settle(directory, header, ended))?;
-        match ended {
+        self.header.write(&self.directory)?;
+        match self.run(Direction::Forward, |_| Ok(()))? {
             Ended::Applied => {
                 base::forget(&self.directory)?;
                 self.directory.remove(MERGED).doing("remove", MERGED)
             }
-            Ended::TakenBack { why: Some(error), .. } => Err(error),
-            Ended::TakenBack { why: None, .. } => Ok(()),
+            Ended::TakenBack { why, .. } => why.map_or(Ok(()), Err),
         }
     }
 
@@ -555,14 +545,7 @@ impl ChangeSet {
                 Err(error) => Err(error),
             };
         }
-        let (upper, workspace) = (self.layer()?, self.tree()?);
-        let places = Places {
-            set: &self.directory,
-            upper: &upper,
-            workspace: &workspace,
-        };
-        let (directory, header) = (&self.directory, &mut self.header);
-        let ended = apply::run(&places, direction, |ended| settle(directory, header, ended))?;
+        let ended = self.run(direction, |_| Ok(()))?;
         if matches!(ended, Ended::Applied) {
             base::forget(&self.directory)?;
         }
@@ -589,6 +572,20 @@ impl ChangeSet {
 
     /// Puts back what was there before the set, unless that would make something run that was written since.
     fn put_back(&mut self, surroundings: &Surroundings) -> Result<(), ChangesError> {
+        let root = self.header.workspace.clone();
+        let undone = self.run(Direction::Back, |places| completes(places, surroundings, &root));
+        if let Err(ChangesError::Completes { .. }) = &undone {
+            self.run(Direction::Forward, |_| Ok(()))?;
+        }
+        undone.map(drop)
+    }
+
+    /// Does the steps of the plan, or takes them back, and records how that ended, once `check` has passed it.
+    fn run(
+        &mut self,
+        direction: Direction,
+        check: impl FnOnce(&Places<'_>) -> Result<(), ChangesError>,
+    ) -> Result<Ended, ChangesError> {
         let (upper, workspace) = (self.layer()?, self.tree()?);
         let places = Places {
             set: &self.directory,
@@ -596,15 +593,10 @@ impl ChangeSet {
             workspace: &workspace,
         };
         let (directory, header) = (&self.directory, &mut self.header);
-        let root = header.workspace.clone();
-        let undone = apply::run(&places, Direction::Back, |ended| {
-            completes(&places, surroundings, &root)?;
+        apply::run(&places, direction, |ended| {
+            check(&places)?;
             settle(directory, header, ended)
-        });
-        if let Err(ChangesError::Completes { .. }) = &undone {
-            apply::run(&places, Direction::Forward, |ended| settle(directory, header, ended))?;
-        }
-        undone.map(drop)
+        })
     }
 
     pub(crate) fn wrong_state(&self) -> ChangesError {
@@ -652,29 +644,24 @@ impl ChangeSet {
             committed.is_some_and(Node::is_directory)
         };
         let mut removed = Vec::new();
+        let mut last: Option<(&Path, Option<Directory>)> = None;
         // What is in a directory comes before it.
         for (path, layer) in committed.iter().rev() {
-            let Some((parent, name)) = upper.parent_of(path).doing("open", path)? else {
+            let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
                 continue;
             };
-            let mut is_hidden = false;
-            for above in path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
-                let hides = |above: &Directory| above.is_opaque();
-                if is_directory(above) || !upper.beneath(above).doing("open", above)?.as_ref().is_some_and(hides) {
-                    continue;
-                }
-                match upper.parent_of(above).doing("open", above)? {
-                    Some((parent, name)) if is_all => parent.unmark(name).doing("take the marks off", above)?,
-                    // There, what is not in the layer is deleted.
-                    _ => is_hidden = true,
-                }
+            if last.as_ref().is_none_or(|(known, _)| *known != above) {
+                let is_hidden = is_hidden(&upper, above, &is_directory, is_all)?;
+                let directory = upper.beneath(above).doing("open", above)?;
+                last = Some((above, directory.filter(|_| !is_hidden)));
             }
-            let Some(now) = parent.look(name).doing("look at", path)?.filter(|_| !is_hidden) else {
+            let Some((_, Some(parent))) = &last else { continue };
+            let Some(now) = parent.look(name).doing("look at", path)? else {
                 continue;
             };
             let is_as_it_was = match layer {
                 Some(layer) if layer.is_directory() => now.is_directory(),
-                Some(layer) => layer.is_unchanged(&now) && layer.changed == now.changed,
+                Some(layer) => layer.is_untouched(&now),
                 None => parent.is_whiteout(name, &now),
             };
             if is_as_it_was {
@@ -752,6 +739,29 @@ fn fixed(path: &Path) -> Held {
         because: "it decides what commands may do here".to_owned(),
         instead: "tell the user what should change in it".to_owned(),
     }
+}
+
+/// Whether what is not in a directory of a layer is deleted there, since the layer hides what lies below. If all of that
+/// was committed, it hides it no longer. What was committed as a directory hides nothing that was there.
+fn is_hidden(
+    upper: &Directory,
+    directory: &Path,
+    is_committed: &dyn Fn(&Path) -> bool,
+    is_all: bool,
+) -> Result<bool, ChangesError> {
+    let mut is_hidden = false;
+    let above = directory.ancestors().filter(|above| !above.as_os_str().is_empty());
+    for above in above.filter(|above| !is_committed(above)) {
+        let here = upper.beneath(above).doing("open", above)?;
+        if !here.is_some_and(|here| here.is_opaque()) {
+            continue;
+        }
+        match upper.parent_of(above).doing("open", above)? {
+            Some((parent, name)) if is_all => parent.unmark(name).doing("take the marks off", above)?,
+            _ => is_hidden = true,
+        }
+    }
+    Ok(is_hidden)
 }
 
 /// What a look at a set found.

@@ -240,9 +240,9 @@ impl<'s> Snapshot<'s> {
     fn close(&mut self) -> Result<(), ChangesError> {
         self.last = None;
         while let Some((path, mode)) = self.closed.pop() {
-            if let Some((parent, name)) = self.upper.parent_of(&path).doing("open", &path)? {
-                parent.set_mode(name, mode).doing("set the mode of", &path)?;
-            }
+            self.upper
+                .set_mode_beneath(&path, mode)
+                .doing("set the mode of", &path)?;
         }
         Ok(())
     }

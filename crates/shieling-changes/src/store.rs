@@ -270,12 +270,7 @@ impl Store {
         let mut held = HeldPaths::new();
         if !set.is_live && choice.only.is_empty() {
             let gate = (!choice.accept_held_back).then_some(surroundings);
-            let Examined {
-                mut judged,
-                merges,
-                modes,
-            } = set.examine(gate, Some(&bases), self.limits, &mut held)?;
-            judged.merged_paths = merges.iter().map(|(path, _)| path.clone()).collect();
+            let Examined { judged, merges, modes } = set.examine(gate, Some(&bases), self.limits, &mut held)?;
             if judged.conflicting > 0 && !choice.overwrite {
                 return self.conflict(set, choice, judged);
             }
@@ -290,14 +285,11 @@ impl Store {
             }
             if held.is_empty() {
                 set.set_modes(&modes)?;
-            }
-            if judged.is_empty() && judged.held_back == 0 && held.is_empty() {
-                // Times alone may have changed.
                 set.commit_whole(now, choice.overwrite, judged.counts)?;
-                return Ok(Committed { id: None, judged });
-            }
-            if held.is_empty() {
-                set.commit_whole(now, choice.overwrite, judged.counts)?;
+                if judged.is_empty() {
+                    // Times alone may have changed.
+                    return Ok(Committed { id: None, judged });
+                }
                 self.prune()?;
                 return Ok(Committed {
                     id: Some(set.id.clone()),
@@ -308,12 +300,7 @@ impl Store {
         self.commit_part(set, choice, surroundings, shadows, &bases, now)
     }
 
-    fn conflict(
-        &self,
-        set: &mut ChangeSet,
-        choice: &Choice,
-        judged: crate::set::Judged,
-    ) -> Result<Committed, ChangesError> {
+    fn conflict(&self, set: &mut ChangeSet, choice: &Choice, judged: Judged) -> Result<Committed, ChangesError> {
         match choice.only.is_empty() {
             true => set.note(&judged, State::Conflict)?,
             // Of a part nothing else is known of the whole.

@@ -183,7 +183,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut summary = set.summary();
     summary.counts = judged.counts;
     summary.held_back = judged.held_back;
-    let only = chosen(only, &set.summary().workspace);
+    let only = chosen(only, &summary.workspace);
     let diff = set
         .diff(&only, DiffLimits::default())
         .map_err(|error| failure(&error))?;

@@ -92,7 +92,8 @@ fn run(options: &Exec) -> Result<u8, Failure> {
             }
             if let Some(signal) = by.filter(|_| !options.json) {
                 let told = format!(
-                    "stopped  by signal {signal} to shieling: the command got SIGTERM, to be followed by SIGKILL after 5 s\n"
+                    "stopped  by signal {signal} to shieling: the command got SIGTERM, to be followed by SIGKILL after {} s\n",
+                    run::GRACE.as_secs()
                 );
                 crate::print::write_all(io::stderr().lock(), &told)?;
             }

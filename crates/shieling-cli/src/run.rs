@@ -451,9 +451,11 @@ impl Library {
         let stderr = std::mem::replace(&mut outcome.stderr, said);
         let hints = self.shieling.environment().hints(outcome);
         outcome.stderr = stderr;
-        let new = hints.into_iter().filter(|hint| !outcome.hints.contains(hint));
-        let new: Vec<_> = new.collect();
-        outcome.hints.extend(new);
+        for hint in hints {
+            if !outcome.hints.contains(&hint) {
+                outcome.hints.push(hint);
+            }
+        }
     }
 }
 
@@ -527,7 +529,7 @@ pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
 
 const SIGPIPE: u8 = 13;
 /// How long a command has between SIGTERM and SIGKILL once we are told to stop.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How long the last output may then take to be read.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
 

@@ -212,30 +212,25 @@ impl First<'_> {
     pub(crate) fn go(&mut self, until: Option<Instant>, found: &mut dyn FnMut(Listed)) {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(4);
         while !self.ahead.is_empty() && self.seen < self.most {
-            let mut urgent = None;
-            if until.is_some_and(|until| Instant::now() >= until) {
-                let at = self.ahead.iter().position(|ahead| is_urgent(&ahead.path));
-                urgent = at.and_then(|at| self.ahead.remove(at));
-                if urgent.is_none() {
-                    return;
-                }
-            }
+            let is_late = until.is_some_and(|until| Instant::now() >= until);
             let parallel = until.is_none() && self.ahead.len() >= 2 * BATCH && threads > 1;
-            let share = match parallel {
-                true => self.ahead.len().div_ceil(threads),
-                false => self.ahead.len().min(BATCH),
-            };
-            let batches: Vec<Vec<Ahead>> = match parallel {
-                _ if urgent.is_some() => vec![urgent.into_iter().collect()],
-                true => {
-                    let mut all: Vec<Ahead> = self.ahead.drain(..).collect();
-                    let mut batches = Vec::new();
-                    while !all.is_empty() {
-                        batches.push(all.split_off(all.len().saturating_sub(share)));
-                    }
-                    batches
+            let batches: Vec<Vec<Ahead>> = if is_late {
+                let urgent = self.ahead.iter().position(|ahead| is_urgent(&ahead.path));
+                let Some(urgent) = urgent.and_then(|at| self.ahead.remove(at)) else {
+                    return;
+                };
+                vec![vec![urgent]]
+            } else if parallel {
+                let share = self.ahead.len().div_ceil(threads);
+                let mut all: Vec<Ahead> = self.ahead.drain(..).collect();
+                let mut batches = Vec::new();
+                while !all.is_empty() {
+                    batches.push(all.split_off(all.len().saturating_sub(share)));
                 }
-                false => vec![self.ahead.drain(..share).collect()],
+                batches
+            } else {
+                let share = self.ahead.len().min(BATCH);
+                vec![self.ahead.drain(..share).collect()]
             };
             let (live, notifier, gate) = (self.live, self.notifier, self.gate);
             let look = move |batch: Vec<Ahead>| -> Vec<Listed> {

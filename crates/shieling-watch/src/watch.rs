@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, Surroundings, Tree, is_object_store};
+use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, LAYOUT, Surroundings, Tree, is_object_store};
 
 use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
@@ -608,7 +608,7 @@ impl Watch {
             is_due
         });
         // Without the part that git would run, the rest of a repository can stay.
-        let is_layout = |why: &HeldBack| why.rule.as_str() == "git.layout";
+        let is_layout = |why: &HeldBack| why.rule == LAYOUT;
         let parts_first = !is_last && held.iter().any(|held| !is_layout(&held.why));
         let any = !held.is_empty();
         for held in held {
@@ -1045,12 +1045,11 @@ impl Watch {
                 // It is the user's as well, under its other name.
                 None => Some("it has another name, and is too large to be copied".to_owned()),
             };
-            let (path, is_kept) = (path.to_path_buf(), false);
-            return failed.is_some().then_some(Taken {
-                path,
+            return failed.map(|failed| Taken {
+                path: path.to_path_buf(),
                 held,
-                is_kept,
-                failed,
+                is_kept: false,
+                failed: Some(failed),
             });
         }
         let is_too_large = content.is_none() && after.is_some_and(|after| after.kind == Kind::File);
@@ -1073,13 +1072,11 @@ impl Watch {
         let before = rest.or(before);
         if before.is_none() && was.is_some_and(|was| was.entry.kind == Kind::File) {
             if is_too_large {
-                let failed = Some("it was there before, and is too large to be kept".to_owned());
-                let path = path.to_path_buf();
                 return Some(Taken {
-                    path,
+                    path: path.to_path_buf(),
                     held,
                     is_kept,
-                    failed,
+                    failed: Some("it was there before, and is too large to be kept".to_owned()),
                 });
             }
             held.instead.push_str("; what was there before was not kept");

@@ -53,13 +53,7 @@ impl Arrivals {
             let mut changed = pin!(self.changed.notified());
             // Before the look, so that no change after it is missed.
             changed.as_mut().enable();
-            let first = self.lock().front().cloned();
-            let Some(first) = first.filter(|first| first != id) else {
-                return;
-            };
-            if !self.lock().contains(id) {
-                return;
-            }
+            let Some(first) = self.ahead_of(id) else { return };
             if timeout(LOST, changed).await.is_err() {
                 let mut waiting = self.lock();
                 if waiting.front() == Some(&first) {
@@ -68,6 +62,13 @@ impl Arrivals {
                 }
             }
         }
+    }
+
+    /// The first of those that have to begin before a call, if there are any.
+    fn ahead_of(&self, id: &RequestId) -> Option<RequestId> {
+        let waiting = self.lock();
+        let first = waiting.front()?;
+        (first != id && waiting.contains(id)).then(|| first.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<RequestId>> {
