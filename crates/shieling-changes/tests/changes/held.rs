@@ -1,13 +1,20 @@
 //! What the gate holds back stays in the set, and everything else is committed.
 
 use std::fs;
+use std::path::Path;
 
-use shieling_changes::{Choice, Mode, State, Surroundings};
+use shieling_changes::{Choice, Committed, Mode, State, Surroundings};
 
 use crate::support::{Place, sh};
 
 const SETUP: &str = "git init -q . && git config user.name n && git config user.email e && echo 1 > a && git add a && \
     git commit -qm one && mkdir src";
+
+/// What was held back: paths and rules.
+fn held(done: &Committed) -> Vec<(&Path, &str)> {
+    let held = done.judged.held.iter();
+    held.map(|held| (held.path.as_path(), held.rule)).collect()
+}
 
 #[test]
 fn a_hook_stays_behind_and_a_person_can_accept_it() {
@@ -167,13 +174,7 @@ fn a_directory_that_became_a_link_stays_behind_as_a_directory() {
     let before = place.tree();
     let mut set = place.stage("mkdir evil; echo x > evil/pre-commit; rm -rf .git/hooks; ln -s ../evil .git/hooks");
     let done = place.commit(&mut set);
-    let held: Vec<_> = done
-        .judged
-        .held
-        .iter()
-        .map(|held| (held.path.as_path(), held.rule))
-        .collect();
-    assert_eq!(held, [(std::path::Path::new(".git/hooks"), "git.link")]);
+    assert_eq!(held(&done), [(Path::new(".git/hooks"), "git.link")]);
     assert!(place.workspace.join("evil/pre-commit").exists());
     fs::remove_dir_all(place.workspace.join("evil")).unwrap();
     assert_eq!(place.tree(), before);
@@ -194,8 +195,6 @@ fn what_was_merged_is_judged_as_a_whole() {
     let done = place.commit(&mut second);
     assert_eq!((done.id, done.judged.held_back), (None, 1), "{:?}", done.judged.held);
     assert_eq!(place.tree(), before);
-    let other = place.stage("true");
-    drop(other);
 }
 
 #[test]
@@ -231,17 +230,11 @@ fn a_second_name_of_a_file_of_git_is_held_back() {
     let place = Place::new("git init -q; git init -q other; echo x > .git/objects/y");
     let mut set = place.stage("ln .git/config notes; ln .git/HEAD h2; ln .git/objects/y y");
     let done = place.commit(&mut set);
-    let held: Vec<_> = done
-        .judged
-        .held
-        .iter()
-        .map(|held| (held.path.as_path(), held.rule))
-        .collect();
     assert_eq!(
-        held,
+        held(&done),
         [
-            (std::path::Path::new(".git/HEAD"), "git.hard-link"),
-            (std::path::Path::new(".git/config"), "git.hard-link")
+            (Path::new(".git/HEAD"), "git.hard-link"),
+            (Path::new(".git/config"), "git.hard-link")
         ]
     );
     use std::os::unix::fs::MetadataExt as _;

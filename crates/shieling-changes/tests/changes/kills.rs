@@ -1,12 +1,12 @@
 //! A commit that is killed at any moment is finished or taken back by whoever comes next.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use shieling_changes::{Choice, Limits, State, Store, Surroundings};
+use shieling_changes::{ChangeSet, Choice, Limits, State, Store, Surroundings};
 
-use crate::support::{Place, overlay, sh};
+use crate::support::{Place, sh};
 
 const STORE: &str = "SHIELING_TEST_STORE";
 const SET: &str = "SHIELING_TEST_SET";
@@ -16,14 +16,30 @@ const SETUP: &str = "mkdir -p d/e f; for n in {1..40}; do echo $n > d/$n; echo $
 const SCRIPT: &str = "for n in {1..20}; do echo new > d/$n; rm d/$((n+20)); echo x > f/new$n; done; rm -r d/e; \
     echo x > d/e; mkdir -p tree/a/b; touch tree/a/b/c; chmod 700 f; mv f/3 f/4; ln -s x f/3";
 
+/// In the child: the store and the set that it is given.
+fn given(variable: &str) -> Option<(Store, ChangeSet)> {
+    let (store, id) = (std::env::var_os(STORE)?, std::env::var(variable).ok()?);
+    let store = Store::open(store.as_ref(), Limits::default()).unwrap();
+    let set = store.get(&id).unwrap();
+    Some((store, set))
+}
+
+/// Starts one of these tests as a child that works on a set.
+fn child(place: &Place, test: &str, variable: &str, id: &str, stdout: Stdio) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(STORE, place.root.join("store"))
+        .env(variable, id)
+        .stdout(stdout)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 /// Not a test by itself: what is killed. Commits and takes back by turns.
 #[test]
 fn commit_in_a_child() {
-    let (Ok(store), Ok(id)) = (std::env::var(STORE), std::env::var(SET)) else {
-        return;
-    };
-    let store = Store::open(store.as_ref(), Limits::default()).unwrap();
-    let mut set = store.get(&id).unwrap();
+    let Some((store, mut set)) = given(SET) else { return };
     println!("ready");
     loop {
         let done = match set.state() {
@@ -52,14 +68,7 @@ fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
         sh(&direct.workspace, SCRIPT);
         direct.tree()
     };
-    let mut set = place
-        .store
-        .create(&place.workspace, shieling_changes::Mode::Review)
-        .unwrap();
-    let view = place.root.join("view");
-    std::fs::create_dir(&view).unwrap();
-    overlay(&place.workspace, &set.upper(), &set.work(), &view, SCRIPT);
-    set.close().unwrap();
+    let set = place.stage(SCRIPT);
     let id = set.id().to_owned();
     drop(set);
     let (mut olds, mut news, mut between) = (0, 0, 0);
@@ -68,14 +77,7 @@ fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
         if round >= kills() && olds > 0 && news > 0 && between > 0 {
             break;
         }
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kills::commit_in_a_child", "--nocapture", "--test-threads=1"])
-            .env(STORE, place.root.join("store"))
-            .env(SET, &id)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = child(&place, "kills::commit_in_a_child", SET, &id, Stdio::piped());
         {
             use std::io::BufRead as _;
             let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -114,11 +116,7 @@ fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
 /// Not a test by itself: commits once.
 #[test]
 fn commit_once_in_a_child() {
-    let (Ok(store), Ok(id)) = (std::env::var(STORE), std::env::var(ONCE)) else {
-        return;
-    };
-    let store = Store::open(store.as_ref(), Limits::default()).unwrap();
-    let mut set = store.get(&id).unwrap();
+    let Some((store, mut set)) = given(ONCE) else { return };
     println!("ready");
     store
         .commit(&mut set, &Choice::default(), &Surroundings::default(), None)
@@ -130,31 +128,10 @@ fn what_the_user_changed_in_a_commit_that_was_killed_stays() {
     // Half done by a child that is killed, then changed, and taken up by whoever comes next.
     for round in 0..400_u64 {
         let place = Place::new("for n in {1000..1999}; do echo $n > $n; done");
-        let mut set = place
-            .store
-            .create(&place.workspace, shieling_changes::Mode::Review)
-            .unwrap();
-        set.begin("x").unwrap();
-        place.run_in(
-            &set,
-            "for n in {1000..1999}; do echo agent >> $n; done; mkdir new; touch new/x",
-        );
-        set.close().unwrap();
+        let set = place.stage("for n in {1000..1999}; do echo agent >> $n; done; mkdir new; touch new/x");
         let id = set.id().to_owned();
         drop(set);
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "kills::commit_once_in_a_child",
-                "--nocapture",
-                "--test-threads=1",
-            ])
-            .env(STORE, place.root.join("store"))
-            .env(ONCE, &id)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = child(&place, "kills::commit_once_in_a_child", ONCE, &id, Stdio::null());
         let file = |name: &str| std::fs::read_to_string(place.workspace.join(name)).unwrap();
         while !file("1100").contains("agent") && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(100 + round));

@@ -1,8 +1,9 @@
 //! Whole transcripts of the command, as a person or a model would see them, reviewed like code.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{Ran, Shieling};
@@ -435,21 +436,31 @@ fn why_knows_what_the_sandbox_protects_as_exec_does() {
     }
 }
 
+/// Starts it, and waits for the first line that its command prints.
+fn begun(shieling: &Shieling) -> (Child, BufReader<ChildStdout>, String) {
+    let mut child = shieling
+        .command()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a text");
+    (child, stdout, line)
+}
+
+fn tell(child: &Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).expect("it is not reaped");
+}
+
 #[test]
 fn ending_shieling_ends_the_command() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let shieling = exec(&[], "exec setsid --wait sh -c 'echo $$; exec sleep 88.5'");
-        let mut child = shieling
-            .command()
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut pid = String::new();
-        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut stdout, &mut pid).unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        let (mut child, _stdout, pid) = begun(&shieling);
+        tell(&child, signal);
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(128 + signal.as_raw()), "{:?}", status.signal());
         let gone = || !std::path::Path::new(&format!("/proc/{}/exe", pid.trim())).exists();
@@ -475,27 +486,15 @@ fn a_command_that_is_told_to_stop_ends_in_good_order() {
             text,
         ];
         let shieling = Shieling::in_workspace().args(options);
-        let mut child = shieling
-            .command()
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+        let (child, stdout, line) = begun(&shieling);
         assert_eq!(line, "up\n");
         (shieling, child, stdout)
-    };
-    let told = |child: &std::process::Child, signal| {
-        rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
     };
     let waits = "trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.02; done";
     for env in ["sandbox", "local"] {
         for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
             let (_shieling, mut child, mut stdout) = started(env, waits);
-            told(&child, signal);
+            tell(&child, signal);
             let mut rest = String::new();
             std::io::Read::read_to_string(&mut stdout, &mut rest).unwrap();
             let status = child.wait().unwrap();
@@ -509,7 +508,7 @@ fn a_command_that_is_told_to_stop_ends_in_good_order() {
             if let Some(status) = child.try_wait().unwrap() {
                 break status;
             }
-            told(&child, rustix::process::Signal::TERM);
+            tell(&child, rustix::process::Signal::TERM);
             std::thread::sleep(Duration::from_millis(50));
         };
         assert_eq!(status.code(), Some(143), "{env}: {:?}", begun.elapsed());

@@ -56,6 +56,18 @@ impl Tree for Files {
     }
 }
 
+/// A gate over two trees, of nobody's home.
+fn over<'a>(before: &'a Files, after: &'a Files) -> Gate<'a> {
+    Gate::new(Surroundings {
+        root: Path::new(ROOT),
+        home: None,
+        before,
+        after,
+        leads: &[],
+        toolchains: &[],
+    })
+}
+
 /// What is held back of all changes between two trees: path and rule.
 fn held_in(home: Option<&str>, before: &Files, after: &Files) -> Vec<(String, String)> {
     let [beside, toolchains] = ["/home/u/main/.git", "/home/u/.rustup"].map(PathBuf::from);
@@ -376,14 +388,7 @@ fn held_settings_alone_are_taken_out_of_a_file() {
         let before = Files::with(before);
         let mut after = before.clone();
         after.add(".git/config", content);
-        let gate = Gate::new(Surroundings {
-            root: Path::new(ROOT),
-            home: None,
-            before: &before,
-            after: &after,
-            leads: &[],
-            toolchains: &[],
-        });
+        let gate = over(&before, &after);
         let path = Path::new(".git/config");
         let change = Change {
             path,
@@ -563,14 +568,7 @@ fn what_was_moved_as_a_whole_passes_and_what_got_another_meaning_does_not() {
         ("b/.git/hooks/pre-commit", "x"),
         ("b/.git/config", "[core]\nfsmonitor=y\n"),
     ]);
-    let gate = Gate::new(Surroundings {
-        root: Path::new(ROOT),
-        home: None,
-        before: &before,
-        after: &after,
-        leads: &[],
-        toolchains: &[],
-    });
+    let gate = over(&before, &after);
     for name in ["HEAD", "hooks/pre-commit", "config"] {
         for (from, is_held) in [
             (format!("a/.git/{name}"), false),
@@ -601,14 +599,7 @@ fn settings_that_were_there_pass_also_where_gits_lock_file_is_renamed_over_them(
         // The lock file was seen before anything stood in it.
         let before = Files::with(&[(".git/HEAD", HEX), (".git/config", own), (".git/config.lock", "")]);
         let after = Files::with(&[(".git/HEAD", HEX), (".git/config", &now)]);
-        let gate = Gate::new(Surroundings {
-            root: Path::new(ROOT),
-            home: None,
-            before: &before,
-            after: &after,
-            leads: &[],
-            toolchains: &[],
-        });
+        let gate = over(&before, &after);
         let (path, lock) = (Path::new(".git/config"), Path::new(".git/config.lock"));
         let change = Change {
             path,

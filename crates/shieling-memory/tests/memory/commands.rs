@@ -8,7 +8,7 @@ use shieling::process::{End, SpawnError, Streams};
 use shieling_memory::{Handler, Memory, ProgramCall, ProgramOutput};
 use shieling_testkit::approved;
 
-use super::support::{WORKSPACE, command, memory, printed, run, run_command};
+use super::support::{WORKSPACE, command, failing, memory, printed, run, run_command};
 
 #[tokio::test]
 async fn output_status_and_files_are_those_of_the_text() {
@@ -349,12 +349,7 @@ async fn conditions_and_streams_that_would_be_wrong_are_refused() {
         "awk 'BEGIN { print substr(\"hello\", -1, 3) }'",
         "printf '\\x00' > f",
     ] {
-        let ran = run(&memory(), text).await;
-        assert!(
-            matches!(ran.end, End::Exited(code) if code != 0),
-            "{text}: {:?}",
-            ran.end
-        );
+        let ran = failing(&memory(), text).await;
         assert_eq!(ran.stdout.text(), "", "{text}");
         assert!(ran.stderr.text().contains("memory"), "{text}: {}", ran.stderr.text());
     }

@@ -8,7 +8,7 @@ use shieling::units::ByteCount;
 use shieling_memory::Memory;
 use shieling_testkit::extent;
 
-use super::support::{WORKSPACE, command, finished, memory, printed, run, run_command, shell};
+use super::support::{WORKSPACE, command, failing, finished, memory, printed, run, run_command, shell};
 
 #[tokio::test]
 async fn floods_bombs_and_endless_loops_end_in_bounds() {
@@ -180,12 +180,7 @@ async fn what_is_nested_without_an_end_ends_with_a_message_and_the_memory_lives(
         "x=$(printf '(%.0s' $(seq 30000))$(printf ')%.0s' $(seq 30000)); echo a | grep -E \"$x\"",
     ];
     for text in bounded {
-        let ran = run(&memory, text).await;
-        assert!(
-            matches!(ran.end, End::Exited(code) if code != 0),
-            "{text}: {:?}",
-            ran.end
-        );
+        let ran = failing(&memory, text).await;
         assert_ne!(ran.stderr.text(), "", "{text}");
     }
     // They end somehow.
@@ -219,12 +214,7 @@ async fn a_command_that_nothing_could_interrupt_is_refused() {
         "timeout 1 awk 'BEGIN { for (;;) {} }'",
         "xxd -c 999999999 <<< a",
     ] {
-        let ran = run(&memory(), text).await;
-        assert!(
-            matches!(ran.end, End::Exited(code) if code != 0),
-            "{text}: {:?}",
-            ran.end
-        );
+        let ran = failing(&memory(), text).await;
         assert!(
             ran.stderr.text().contains("`memory` c"),
             "{text}: {}",

@@ -43,6 +43,17 @@ pub(crate) async fn run(memory: &Memory, text: &str) -> Finished {
     run_command(memory, command(text), Streams::Output).await
 }
 
+/// Runs a text that has to end with another status than 0.
+pub(crate) async fn failing(memory: &Memory, text: &str) -> Finished {
+    let ran = run(memory, text).await;
+    assert!(
+        matches!(ran.end, End::Exited(code) if code != 0),
+        "{text}: {:?}",
+        ran.end
+    );
+    ran
+}
+
 /// What a text prints, if it ends with 0.
 pub(crate) async fn printed(memory: &Memory, text: &str) -> String {
     let ran = run(memory, text).await;
