@@ -16,9 +16,9 @@ use super::server::{is_there, over_ssh};
 /// How many cases run at once.
 const AT_ONCE: usize = 8;
 
-/// The groups of cases that an ordinary run has as root, too: those about processes, which are looked for only there, and
-/// those about what confines them. All others run as an ordinary user, through the same code.
-const OF_ROOT: [&str; 11] = [
+/// The groups of cases that an ordinary run has: those about processes and what confines them. All others run over a
+/// stream without `ssh` (`tests/conformance.rs`), through the same code.
+const SHARE: [&str; 11] = [
     "exit codes",
     "processes that are talked to",
     "deadlines",
@@ -31,6 +31,9 @@ const OF_ROOT: [&str; 11] = [
     "concurrency",
     "closed",
 ];
+
+/// Of those, what differs for root.
+const SHARE_OF_ROOT: [&str; 4] = ["trees", "confinement", "limits", "capabilities"];
 
 struct Far {
     server: Server,
@@ -93,10 +96,14 @@ async fn conforms(login: Login) {
     }
     let suite = match std::env::var("SHIELING_CONFORMANCE") {
         Ok(text) => Suite::new().only(text),
-        Err(_) if login == Login::Root && !extent::is_full() => {
-            OF_ROOT.iter().fold(Suite::new(), |suite, group| suite.only(*group))
+        Err(_) if extent::is_full() => Suite::new(),
+        Err(_) => {
+            let share: &[&str] = match login {
+                Login::Root => &SHARE_OF_ROOT,
+                Login::User => &SHARE,
+            };
+            share.iter().fold(Suite::new(), |suite, group| suite.only(*group))
         }
-        Err(_) => Suite::new(),
     };
     let suite = suite.at_once(AT_ONCE);
     let server = Server::start();

@@ -9,16 +9,13 @@ use shieling::environment::{Environment as _, Expect, Links};
 use shieling::outcome::{Outcome, Status};
 use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
-use shieling_testkit::Marker;
 use shieling_testkit::random::Random;
-
 use shieling_testkit::ssh::{Login, Server};
+use shieling_testkit::{Marker, extent};
 
 use super::server::{is_there, over_ssh};
 use crate::support::{command, facade, marked, nothing_left, soon};
 
-/// How many moments, of which each takes a connection of its own.
-const MOMENTS: u64 = 200;
 /// How many are tried at once.
 const AT_ONCE: u64 = 4;
 
@@ -128,7 +125,8 @@ async fn a_link_over_ssh_cut_at_any_moment_hangs_nobody_lies_to_nobody_and_leave
     }
     let server = Arc::new(Server::start());
     let mut trying = tokio::task::JoinSet::new();
-    for seed in 0..MOMENTS {
+    // Each takes a connection of its own.
+    for seed in 0..extent::rounds(40, 200) {
         if trying.len() as u64 >= AT_ONCE {
             trying.join_next().await.expect("there are some").expect("it held");
         }

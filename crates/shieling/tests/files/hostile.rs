@@ -269,17 +269,17 @@ async fn huge_patches_end() {
     let hunk = format!("@@ -1,{0} +1,{0} @@\n{1}-b\n+c\n", 5_001, " a\n".repeat(5_000));
     let patches = [
         // Each place nearly fits.
-        format!("--- a/a\n+++ b/a\n{}", hunk.repeat(extent::rounds(10, 50))),
+        format!("--- a/a\n+++ b/a\n{}", hunk.repeat(extent::rounds(4, 50))),
         // Very many files, of which each would be held.
         (0..5_000)
             .map(|number| adding(&format!("many/{number}")).patch)
             .collect(),
         "x".repeat(17 << 20),
-        "@@ -1 +1 @@\n".repeat(extent::rounds(1 << 18, 1 << 20)),
+        "@@ -1 +1 @@\n".repeat(extent::rounds(1 << 16, 1 << 20)),
         format!("--- a/a\n+++ b/a\n@@ -{0},{0} +{0},{0} @@\n-a\n+b\n", u64::MAX),
         format!(
             "*** Begin Patch\n*** Update File: a\n{}*** End Patch\n",
-            "@@ a\n".repeat(extent::rounds(20_000, 100_000))
+            "@@ a\n".repeat(extent::rounds(5_000, 100_000))
         ),
     ];
     for text in patches {

@@ -224,7 +224,7 @@ fn tell(place: &Place, places: &HiddenPlaces, case: &Case) -> Result<Told, Strin
 
 #[test]
 fn no_attack_under_ignore_gives_away_what_is_hidden() {
-    let cases = share(cases(), every(40, 80));
+    let cases = share(cases(), every(60, 120));
     let places = HiddenPlaces::new(&cases);
     let outside = tempfile::tempdir().expect("a temporary directory");
     let mut host = Host::new(&cases, outside.path());
@@ -315,7 +315,7 @@ fn exact(cases: &[Case], kept: &BTreeSet<String>, outputs: &[(String, String)]) 
 
 #[test]
 fn without_ignore_the_same_attacks_give_it_away() {
-    let cases = share(cases(), every(50, 50));
+    let cases = share(cases(), every(80, 80));
     let places = HiddenPlaces::new(&cases);
     let open = Policy::open();
     let results = side_by_side(
