@@ -508,10 +508,18 @@ impl Container {
         }
     }
 
+    /// A container that is made without limits sets those alone that are named.
     fn limited(&self) -> BTreeSet<Limit> {
-        let own = [Limit::Memory, Limit::Pids, Limit::Cpus]
+        let options = &self.inner.options;
+        let own = [
+            (Limit::Memory, options.memory.is_some()),
+            (Limit::Pids, options.pids.is_some()),
+            (Limit::Cpus, options.cpu_thousandths.is_some()),
+        ];
+        let set = own
             .into_iter()
-            .filter(|_| self.inner.options.is_own());
-        own.chain([Limit::FileSize]).collect()
+            .filter(|(_, named)| options.is_own() && (*named || !options.unlimited))
+            .map(|(limit, _)| limit);
+        set.chain([Limit::FileSize]).collect()
     }
 }
