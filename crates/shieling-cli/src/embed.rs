@@ -11,6 +11,7 @@ use shieling::approval::Approver;
 use shieling::describe::{Description, Persistence, ToolName};
 use shieling::outcome::{Outcome, Status};
 use shieling::request::Command;
+use shieling::units::ByteCount;
 
 use crate::config::{self, Loaded, Surroundings};
 use crate::describe;
@@ -28,6 +29,8 @@ pub struct Opening {
     pub answer_timeout: Option<Duration>,
     /// Whether whole outputs are kept in the state directory.
     pub store_output: bool,
+    /// How much a command may print, both streams together, before it is ended; without it any amount.
+    pub output_limit: Option<ByteCount>,
 }
 
 /// An environment, with its policy, its approvals, its bounds and its log.
@@ -46,7 +49,7 @@ pub struct Adjust {
     /// Its time.
     pub deadline: Option<Duration>,
     /// How many bytes of each stream its outcome keeps.
-    pub output_kept: Option<shieling::units::ByteCount>,
+    pub output_kept: Option<ByteCount>,
 }
 
 impl Embedded {
@@ -74,6 +77,7 @@ impl Embedded {
         plan.answer_timeout = opening.answer_timeout;
         plan.quiet = true;
         plan.store_output = opening.store_output && plan.env != EnvironmentName::Memory;
+        plan.most_output = opening.output_limit;
         let library = Library::opened(&plan, opening.approver, None, false).map_err(|failure| failure.to_string())?;
         Ok(Self { plan, library })
     }

@@ -91,6 +91,8 @@ pub(crate) struct Plan {
     pub(crate) record: bool,
     /// Whether output beyond what an outcome keeps is stored, for `shieling log output`.
     pub(crate) store_output: bool,
+    /// How much a command may print before the library ends it.
+    pub(crate) most_output: Option<ByteCount>,
     /// How much stands between a command and this host.
     pub(crate) isolation: Isolation,
     /// The limits that somebody asked for.
@@ -343,6 +345,7 @@ impl Plan {
             audit_settings: audit::LogSettings::default(),
             record: settings.record,
             store_output: true,
+            most_output: None,
             isolation,
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
             network: settings.network.unwrap_or(defaults::network(amounts_to, isolation)),

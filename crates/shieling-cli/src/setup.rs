@@ -183,6 +183,9 @@ pub(crate) fn for_running(
             ..SpillTo::new(state::outputs(state))
         });
     }
+    if let Some(most) = plan.most_output {
+        builder = builder.output_limit(most);
+    }
     if plan.record {
         let Some(state) = state else {
             return Err(Failure::new(

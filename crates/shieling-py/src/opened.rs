@@ -89,12 +89,14 @@ pub(crate) fn open(
     answer_timeout_ms: u64,
     asks: bool,
     store_output: bool,
+    output_limit: Option<u64>,
 ) -> PyResult<Core> {
     let handle = runtime::handle().map_err(closed)?;
     let opening = Opening {
         approver: asks.then(|| Arc::new(ByCall) as _),
         answer_timeout: Some(Duration::from_millis(answer_timeout_ms)),
         store_output,
+        output_limit: output_limit.map(ByteCount::bytes),
     };
     let opened = py.detach(|| {
         let _within = handle.enter();

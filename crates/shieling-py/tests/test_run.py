@@ -281,6 +281,8 @@ def test_every_form_of_a_timeout_is_taken(memory: Shieling, timeout: Any) -> Non
         {"environment": "sandbox", "secrets": ["NOT A SECRET"]},
         {"environment": "memory", "changes": "commit"},
         {"environment": "memory", "max_output": 0},
+        {"environment": "memory", "output_limit": 0},
+        {"environment": "memory", "output_limit": "much"},
         {"environment": "memory", "workspace": 3},
     ],
     ids=repr,
@@ -294,6 +296,16 @@ def test_a_wrong_option_is_refused_with_its_name(options: dict[str, Any]) -> Non
 def test_a_refusal_says_which_keyword_helps() -> None:
     with pytest.raises(ConfigurationError, match="acknowledge_unsafe=True"):
         Shieling("local", approval="never")
+
+
+@pytest.mark.parametrize("limit", ["1MiB", 2**20])
+def test_a_command_that_prints_more_than_its_limit_is_ended(place: dict[str, Any], limit: int | str) -> None:
+    with Shieling(**place, output_limit=limit) as shieling:
+        for run in (shieling.run, shieling.session().run):
+            assert run("yes").status == "output_limit"
+            # Both streams count, and each command for itself.
+            assert run("head -c 524288 /dev/zero; head -c 524288 /dev/zero >&2").exit_code == 0
+            assert run("head -c 524288 /dev/zero; head -c 524289 /dev/zero >&2; sleep 50").status == "output_limit"
 
 
 def test_output_is_bounded_and_the_whole_of_it_is_kept(place: dict[str, Any]) -> None:

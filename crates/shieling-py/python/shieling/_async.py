@@ -113,6 +113,8 @@ class AsyncShieling:
         rate: How many commands may start, as ``"3/10,10/60"``: 3 in 10 seconds and 10 in 60. Default: no limit.
         audit: A file to which a hash-chained record is appended. Default: none.
         record: Whether what commands print is recorded for ``shieling log replay``.
+        output_limit: Bytes that a command may print, both streams together. One that prints more is ended, and its
+            status is ``output_limit``. Default: no limit.
         store_output: Whether output beyond ``max_output`` is kept for :meth:`output`, 16 MiB for each command.
 
     Raises:
@@ -182,6 +184,7 @@ class AsyncShieling:
         rate: str | None = None,
         audit: Path | None = None,
         record: bool = False,
+        output_limit: Size | None = None,
         store_output: bool = True,
     ) -> None:
         options = dict(locals())

@@ -414,6 +414,10 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
         _check_text(f"`workspace` is {workspace!r}", workspace)
         approval_ms = duration_ms(options["approval_timeout"], "approval_timeout")
         max_output = size_bytes(options["max_output"], "max_output")
+        output_limit = options["output_limit"]
+        output_limit = None if output_limit is None else size_bytes(output_limit, "output_limit")
+        if output_limit == 0:
+            raise ArgumentError("`output_limit` is 0, and with that no command could print anything")
     except ArgumentError as error:
         raise ConfigurationError(str(error)) from None
     settings["max-output"] = str(max_output)
@@ -426,6 +430,7 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
             approval_ms,
             options["approver"] is not None,
             options["store_output"],
+            output_limit,
         )
     except ValueError as error:
         raise ConfigurationError(_in_keywords(str(error))) from None

@@ -699,6 +699,33 @@ def test_exec_gives_output_and_exit_code(tmp_path: Path, argv: list[str], result
     assert (found.output, found.exit_code) == result
 
 
+@pytest.mark.parametrize("words", [["exit", "3"], ["cd", "/"], ["export", "A=1"], ["eval", "exit 0"], ["if"], ["A=1"]])
+def test_exec_runs_programs_and_no_builtins_of_a_shell(tmp_path: Path, words: list[str]) -> None:
+    found = exec_in(tmp_path, words)
+    assert found == ExecResult(f"Command not found: [Errno 2] No such file or directory: {words[0]!r}", 127)
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"])
+def test_exec_hands_variables_of_shells_over_without_obeying_them(tmp_path: Path, name: str) -> None:
+    (tmp_path / "start").write_text("touch started\n")
+    assert exec_in(tmp_path, ["printenv", name], env={name: "./start"}).output == "./start"
+    assert not (tmp_path / "started").exists()
+
+
+def test_exec_hands_words_over_as_they_are_where_somebody_decides(tmp_path: Path) -> None:
+    sandbox = LocalSandbox(tmp_path, shieling={"allow": ["ls"]})
+    assert asyncio.run(sandbox.exec(["ls", "-d", "."])) == ExecResult(".", 0)
+    assert asyncio.run(sandbox.exec(["env"])).exit_code == 126
+
+
+@pytest.mark.parametrize("entry", ["", "  "])
+def test_an_entry_without_a_word_names_no_command(place: Path, entry: str) -> None:
+    assert LocalShellEnvironment(place, blocked=[entry]).run("cat a.txt") == "alpha"
+    assert LocalShellEnvironment(place, allowed=[entry]).run("cat a.txt").startswith("Command not allowed")
+    listed = ShellAdapter(LocalSandbox(place), allowed=[entry])
+    assert asyncio.run(listed.run("cat a.txt")).startswith("Command not allowed")
+
+
 def test_exec_of_a_missing_program_gives_127(tmp_path: Path) -> None:
     found = exec_in(tmp_path, ["shieling-no-such-program"])
     assert found.exit_code == 127 and found.output.startswith("Command not found: ")

@@ -83,6 +83,18 @@ def test_the_first_program_that_is_not_listed_is_named(command: str, named: str)
     assert reason.startswith(f"Command '{named}' is not in the allowed commands list.")
 
 
+@pytest.mark.parametrize("command", ["/bin/ls", "/usr/bin/ls -l", "LS", "ls | /bin/ls"])
+def test_a_listed_program_may_be_named_with_the_systems_directory(command: str) -> None:
+    assert check_command_safety(command, {"ls"}) == (True, "")
+
+
+@pytest.mark.parametrize("command", ["./ls", "/tmp/ls", "/bin/../tmp/ls", "/bin/rm x", "/usr/bin/env rm x"])
+def test_a_program_of_another_directory_is_not_the_listed_one(command: str) -> None:
+    name = command.split()[0]
+    safe, reason = check_command_safety(command, {"ls"})
+    assert (safe, reason) == (False, f"Command '{name}' is not in the allowed commands list.")
+
+
 def test_a_substituted_directory_is_refused_before_the_list_is_asked(work: str) -> None:
     answer = sanitize_command("cd $(pwd)", working_dir=work, allowed_commands={"ls", "cd"})
     assert answer == (False, "Command substitution is not allowed in 'cd' paths.")

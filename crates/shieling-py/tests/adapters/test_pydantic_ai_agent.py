@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confined import need, run_example
 
-from shieling import Outcome, Shieling
+from shieling import Outcome, Question, Shieling
 from shieling.adapters.pydantic_ai import (
     ExecutionEnvironment,
     ExecutionEnvironmentToolset,
@@ -34,7 +34,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset, PrefixedToolset
 from pydantic_ai.usage import RunUsage
-from pydantic_ai.workspaces import Workspace, WorkspaceOutputLimitError, WorkspaceRef, WorkspaceTimeoutError
+from pydantic_ai.workspaces import LocalWorkspaceBackend, Workspace, WorkspaceOutputLimitError, WorkspaceRef, WorkspaceTimeoutError
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 
 TOOLS = {"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"}
@@ -378,16 +378,133 @@ def test_what_a_workspace_command_detaches_ends_with_the_backend(tmp_path: Path)
     assert gone("sleep 7672")
 
 
-def test_too_much_output_of_a_workspace_command_keeps_a_preview(tmp_path: Path) -> None:
+def test_too_much_output_of_a_workspace_command_keeps_a_preview(tmp_path: Path, kind: str) -> None:
     with pytest.raises(WorkspaceOutputLimitError) as caught:
-        run(ShielingWorkspaceBackend(tmp_path).run("yes | head -c 30M", shell=True))
-    assert caught.value.stdout.startswith("y\ny\n") and len(caught.value.stdout) <= 64 * 1024
+        run(ShielingWorkspaceBackend(tmp_path, environment=kind).run("echo begin; yes", shell=True))
+    assert caught.value.stdout.startswith("begin\ny\n") and len(caught.value.stdout) == 64 * 1024
 
 
-def test_a_workspace_command_gets_a_small_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_limit_of_a_workspace_command_is_over_both_streams(tmp_path: Path) -> None:
+    half = 5 * 1024 * 1024
+    command = "head -c {} /dev/zero; head -c {} /dev/zero >&2"
+
+    async def work() -> None:
+        backend = ShielingWorkspaceBackend(tmp_path)
+        # One after the other in the same place: what earlier ones have printed does not count.
+        for _ in range(2):
+            result = await backend.run(command.format(half, half), shell=True)
+            assert (len(result.stdout), len(result.stderr)) == (half, half)
+        with pytest.raises(WorkspaceOutputLimitError):
+            await backend.run(command.format(half, half + 1), shell=True)
+        assert (await backend.run(["echo", "on"])).stdout == "on\n"
+        await backend.aclose()
+
+    run(work())
+
+
+_ANSWERED: list[tuple[Any, dict[str, Any]]] = [
+    # Names that a shell has as builtins or words of its grammar are programs here, or nothing.
+    *((words, {}) for words in (["exit", "3"], ["cd", "/"], ["export", "A=1"], ["type", "ls"], ["if"], ["{"], ["eval", "x"])),
+    *((words, {}) for words in (["echo", "-n", "x"], ["printf", "%b", "a\\nb"], ["[", "1", "=", "1", "]"], ["true"])),
+    # What is not there, is no program, or cannot be run.
+    *((words, {}) for words in (["nosuch"], ["./nosuch"], ["no such"], ["it's"], ["a\\b"], ["größe"], [""], ["", "x"])),
+    *((words, {}) for words in (["./plain"], ["/"], ["."], ["./bad"], ["./by-env"], ["a=b"], ["./a=b"], ["-x"], ["--"])),
+    # What a command itself says is its own.
+    (["sh", "-c", "echo 'env: x' >&2; exit 127"], {}),
+    (["env", "nosuch"], {"env": {"LC_ALL": "C"}}),
+    # Bytes and paths are words.
+    ([b"echo", "a", b"b"], {}),
+    ([Path("/bin/echo"), Path("x")], {}),
+    ([], {}),
+    (["echo", 5], {}),
+    (["a\0b"], {}),
+    ("echo hi", {}),
+    (["echo", "hi"], {"shell": True}),
+    *((text, {"shell": True}) for text in ("", "   ", "exit 3", "kill -9 $$", "kill -TERM $$", "kill -9 0", "kill -INT 0")),
+    *((text, {"shell": True}) for text in ("echo 'a\\nb'", "echo a; echo b >&2", "cat", "echo $0 $#", "a\0b", "echo (")),
+    *((text, {"shell": True}) for text in ("cat <<E\n$HOME\nE\n", "echo x # y", "env | sort", "pwd", "sleep 0 & wait; echo $?")),
+    ("ps -o pgid= -p $$ | tr -d ' ' | grep -qx $$ && echo own", {"shell": True}),
+    # Variables.
+    (["env"], {"env": {"A": "1"}}),
+    *((["printenv", name], {"env": {name: "value; echo x"}}) for name in ("A", "A.B", "A B", "-i", "--", "$(touch f)", "a'b")),
+    *((["printenv", "A"], {"env": {name: value}}) for name, value in (("A=", "x"), ("=", "x"), ("A", "\0"), ("A", None), ("A", 1), ("A", ""))),
+    *((words, {"env": {"PATH": path}}) for words in (["ls", "-d", "."], ["/bin/ls", "-d", "."]) for path in ("/nowhere", "", "bin"))
+    ,
+    *((["echo", "x"], {"env": {name: "./start"}}) for name in ("BASH_ENV", "ENV", "SHELLOPTS", "LD_AUDIT")),
+    *(("echo x", {"shell": True, "env": {name: "./start"}}) for name in ("BASH_ENV", "ENV")),
+    *((["true"], {"timeout": value}) for value in (0, -1, float("nan"), float("inf"), "1", True)),
+    (["sleep", "5"], {"timeout": True}),
+]
+
+
+@pytest.mark.parametrize(("command", "options"), _ANSWERED, ids=lambda value: repr(value)[:60])
+def test_a_workspace_command_is_answered_as_by_the_original(
+    tmp_path: Path, command: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", "hunter2")
-    result = run(ShielingWorkspaceBackend(tmp_path, env={"OWN": "1"}).run("env; cat /proc/self/environ", shell=True))
-    assert "hunter2" not in result.stdout and "OWN=1" in result.stdout
+    for name, text, mode in (
+        ("plain", "#!/bin/sh\necho plain\n", 0o644),
+        ("bad", "#!/nowhere/sh\n", 0o755),
+        ("by-env", "#!/usr/bin/env nosuch\n", 0o755),
+        ("a=b", "#!/bin/sh\necho named\n", 0o755),
+        ("start", "touch started\n", 0o755),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(mode)
+
+    async def answer(backend: Any) -> Any:
+        try:
+            result = await backend.run(command, **options)
+        except Exception as error:
+            return type(error), str(error), type(error.__cause__)
+        return result.exit_code, result.stdout, result.stderr
+
+    async def work() -> None:
+        expected = await answer(LocalWorkspaceBackend(tmp_path))
+        async with ShielingWorkspaceBackend(tmp_path) as backend:
+            found = await answer(backend)
+        if isinstance(expected[0], type) and not issubclass(expected[0], (WorkspaceTimeoutError, type(None))):
+            # Of mistakes in the call, the kind counts.
+            assert isinstance(found[0], type) and issubclass(found[0], expected[0])
+        else:
+            assert found == expected
+        assert not (tmp_path / "started").exists() and not (tmp_path / "f").exists()
+
+    run(work())
+
+
+def test_in_the_sandbox_a_workspace_command_has_the_sandboxs_own_places(tmp_path: Path) -> None:
+    backend = ShielingWorkspaceBackend(tmp_path, environment=need("sandbox"), env={"A B": "1"})
+    assert run(backend.run(["printenv", "A B"])).stdout == "1\n"
+    result = run(backend.run('command -v ls; test -n "$HOME" && echo home', shell=True))
+    assert "/ls" in result.stdout and "home" in result.stdout
+    assert run(backend.run(["exit", "3"])).stderr == "exit: command not found\n"
+
+
+def test_where_somebody_decides_a_workspace_command_is_shown_as_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("kept")
+
+    async def work() -> None:
+        asked: list[str] = []
+
+        def yes(question: Question) -> bool:
+            asked.append(question.text)
+            return True
+
+        listed = ShielingWorkspaceBackend(tmp_path, shieling={"allow": ["ls", "sleep"]}, env={"A": "1"})
+        assert (await listed.run(["ls"])).stdout == "f\n"
+        assert (await listed.run(["ls"], env={"B": "2"})).exit_code == 0
+        assert (await listed.run("ls | rm f", shell=True)).exit_code == 126
+        reading = ShielingWorkspaceBackend(tmp_path, shieling={"readonly": True})
+        assert (await reading.run(["cat", "f"])).stdout == "kept"
+        assert (await reading.run(["rm", "f"])).exit_code == 126
+        with_approver = ShielingWorkspaceBackend(tmp_path, shieling={"approver": yes, "approval": "always"})
+        assert (await with_approver.run(["echo", "a b"])).stdout == "a b\n"
+        assert asked == ["echo 'a b'"]
+        for backend in (listed, reading, with_approver):
+            await backend.aclose()
+
+    run(work())
 
 
 @pytest.mark.parametrize("command", ["/bin/rm f", "echo; rm f", "env rm f", "sh -c 'rm f'", "X=1 rm f"])

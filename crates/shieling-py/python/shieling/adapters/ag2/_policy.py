@@ -76,10 +76,12 @@ class Filters:
 
     def options(self) -> dict[str, Any]:
         """The filters as options of `Shieling`."""
-        options: dict[str, Any] = {"deny": list(self.blocked or ()), "ignore": list(self.ignore or ())}
+        # An entry without a word names no command.
+        denied = [entry for entry in self.blocked or () if entry.strip()]
+        options: dict[str, Any] = {"deny": denied, "ignore": list(self.ignore or ())}
         if self.allowed is not None:
             # An empty list allows nothing, and to `Shieling` it would mean no list at all.
-            options["allow"] = list(self.allowed) or ["no-command-is-allowed"]
+            options["allow"] = [entry for entry in self.allowed if entry.strip()] or ["no-command-is-allowed"]
         if self.readonly:
             options["readonly"] = True
         return options

@@ -7,16 +7,18 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from ..._convert import shell_text
 from .._execution import (
     Execution,
     HostVariables,
     exit_status,
     given_variables,
     host_variables,
+    is_judged_as_written,
     kept_bytes,
     seconds_of,
 )
@@ -41,10 +43,33 @@ __all__ = ["LocalEnvironment", "LocalSandbox", "SandboxShellTool", "ShellAdapter
 _CLOSED = "LocalSandbox has been closed."
 # The kernel takes no single word of an argv that is longer than 128 KiB.
 _LONGEST_WORD = 120_000
+_READ_BY_BASH = ("BASH_ENV", "BASHOPTS", "SHELLOPTS")
+
+
+def _program(argv: Sequence[str], variables: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """Shell text that becomes this program, never a builtin, and the variables of that shell."""
+    # With these bash would do something before that; the program gets them from `env`.
+    own = [f"{name}={variables[name]}" for name in _READ_BY_BASH if name in variables]
+    rest = {name: value for name, value in variables.items() if name not in _READ_BY_BASH}
+    return shell_text(["exec", "--", *(["/usr/bin/env", "--", *own] if own else []), *argv]), rest
+
+
+def _not_found(stderr: str, program: str, code: int) -> str | None:
+    """What AG2 says of a program that there is not, if that is what the shell has said."""
+    lines = stderr.splitlines()
+    if not lines or len(lines) > 2 or not all(line.startswith(("bash: line 1: ", "/usr/bin/env: ")) for line in lines):
+        return None
+    if lines[-1].endswith((": not found", ": No such file or directory", ": required file not found")):
+        return f"Command not found: [Errno 2] No such file or directory: {program!r}"
+    return f"Command not started: {lines[0].rpartition(': ')[2]}: {program!r}" if code == 126 else None
 
 
 class LocalSandbox(SandboxBase):
     """Runs each argv as processes of their own in one directory, which is made at the first use.
+
+    The words are a program and its arguments; builtins of a shell are none. Where somebody decides on each command
+    (``policy``, ``allow``, ``readonly``, ``approval`` or an approver in `shieling`), and in ``memory``, the words are
+    given as they are to bash, which has builtins such as ``echo``.
 
     Args:
         path: The working directory. ``None``: a temporary directory ``ag2_sandbox_*``.
@@ -87,6 +112,8 @@ class LocalSandbox(SandboxBase):
         self._environment = environment
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
         self._bounds = shieling
+        options = dict(shieling or {})
+        self._runs_as_written = is_judged_as_written(options) or bool(options.get("readonly"))
         self._execution: Execution | None = None
 
     def _ensure_workdir(self) -> Path:
@@ -147,11 +174,15 @@ class LocalSandbox(SandboxBase):
             return ExecResult(output=timed_out, exit_code=124)
         if not workdir.is_dir() and self._environment != "memory":
             return ExecResult(output=f"Working directory not found: {workdir}", exit_code=126)
-        shell = len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD
         variables = {**host_variables(self._host_env), **given_variables({**self._env_vars, **(env or {})})}
+        command: str | list[str] = list(argv)
+        if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD:
+            command = argv[2]
+        elif self._environment != "memory" and not self._runs_as_written:
+            command, variables = _program(argv, variables)
         try:
             outcome = await execution.asynchronous().run(
-                argv[2] if shell else argv,
+                command,
                 timeout=seconds,
                 env=variables,
                 max_output=kept_bytes(self._max_output),
@@ -166,9 +197,8 @@ class LocalSandbox(SandboxBase):
         if outcome.status == "timed_out":
             return ExecResult(output=f"{text}\n{timed_out}" if text else timed_out, exit_code=124)
         code = exit_status(outcome)
-        missing = f"bash: line 1: {argv[0]}: "
-        if code == 127 and outcome.stderr.startswith(missing):
-            text = f"Command not found: [Errno 2] No such file or directory: {argv[0]!r}"
+        if code in (126, 127) and not outcome.stdout:
+            text = _not_found(outcome.stderr, argv[0], code) or text
         return ExecResult(output=text, exit_code=code)
 
     def _inside(self, path: PurePosixPath) -> Path:

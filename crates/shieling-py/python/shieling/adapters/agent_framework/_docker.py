@@ -475,7 +475,7 @@ class DockerShellTool(ShellToolBase):
         try:
             check_program(self._binary, None)
         except FileNotFoundError as error:
-            raise DockerNotAvailableError(f"Failed to start container (None): {error}") from error
+            raise DockerNotAvailableError(f"Failed to start container: {error}") from error
         name = f"af-shell-{secrets.token_hex(6)}"
         argv = [self._binary, "run", "--rm", "-i", "--name", name]
         argv += _isolation_argv(**self._isolation_options())

@@ -59,6 +59,7 @@ _WRITERS = frozenset(
 )
 _COPIERS = frozenset("cp install ln rsync".split())
 _SHELLS = frozenset("ash bash dash fish ksh sh zsh".split())
+_SYSTEM_DIRECTORIES = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
 # Options by which a program works in another directory.
 _DIRECTORY_OPTIONS = {
     "env": ("-C", "--chdir"),
@@ -195,8 +196,13 @@ def _check_allowed(command: str, allowed_commands: set[str]) -> tuple[bool, str]
     spelled = [
         seen.argv[0] for seen in (verdict.commands if verdict is not None else ()) if seen.argv
     ]
-    # The package goes by exact names; a name in other letters that the list means is added.
-    entries = {*allowed_commands, *(name for name in spelled if name.lower() in names)}
+    # The package goes by exact names; a name in other letters that the list means is added, and one
+    # that is written with the directory where the system has its programs.
+    entries = {*allowed_commands}
+    for spelling in spelled:
+        directory, name = os.path.split(spelling)
+        if spelling.lower() in names or (directory in _SYSTEM_DIRECTORIES and name.lower() in names):
+            entries.add(spelling)
     verdict = _read(command, allowed=sorted(entry for entry in entries if entry.strip()))
     if verdict is None:
         return False, f"Command '{command[:80]}' is not in the allowed commands list."

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import importlib
 import itertools
-import math
 import os
-import shlex
+import re
 import shutil
 import stat as stat_module
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
-from .._execution import Execution, time_limit
+from .._execution import Execution, given_variables, is_judged_as_written, time_limit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,7 +41,8 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 _MOST_OUTPUT = 10 * 1024 * 1024
 _PREVIEW = 64 * 1024
 # The kernel takes no single word of an argv that is longer than 128 KiB.
-_LONGEST_WORD = 100_000
+_LONGEST_WORD = 120_000
+_ENV = "/usr/bin/env"
 _LARGEST_FILE = 512 * 1024 * 1024
 
 T = TypeVar("T")
@@ -87,6 +87,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         self._env = {name: os.environ[name] for name in inherited if name in os.environ} | dict(env or {})
         self._environment = environment
         self._shieling = shieling
+        options = dict(shieling or {})
+        self._runs_as_written = is_judged_as_written(options) or bool(options.get("readonly"))
         self._execution: Execution | None = None
         self._names = itertools.count(1)
         self._idle: list[AsyncSession] = []
@@ -123,7 +125,9 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
     async def _open(self) -> Execution:
         root = await asyncio.to_thread(self._alive)
         if self._execution is None:
-            self._execution = Execution(self._environment, {"workspace": root}, self._shieling)
+            self._execution = Execution(
+                self._environment, {"workspace": root, "output_limit": _MOST_OUTPUT}, self._shieling
+            )
         return self._execution
 
     # Commands
@@ -138,57 +142,64 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
     ) -> Any:
         """Run a command with its input at the end of file.
 
+        Args:
+            command: With `shell` a text for ``/bin/sh``; otherwise a program and its arguments.
+            shell: Whether `command` is a text.
+            env: Variables laid over those of the backend.
+            timeout: Seconds. Default: no limit.
+
         Raises:
-            TypeError: A string without `shell`, or words with it.
-            ValueError: `timeout` is not a positive number of seconds, or there is no word.
+            TypeError: A string without `shell`, words with it, or a variable that is no string.
+            ValueError: `timeout` is not a positive number of seconds, or no variable can have such a name.
             WorkspaceTimeoutError: It ran out of time. The error has the output until then.
-            WorkspaceOutputLimitError: It printed more than 10 MiB to one stream.
+            WorkspaceOutputLimitError: It printed more than 10 MiB to both streams together, and was ended.
             WorkspaceUnavailableError: The directory is not there (any more).
         """
-        if timeout is not None and not (isinstance(timeout, (int, float)) and math.isfinite(timeout) and timeout > 0):
-            raise ValueError("timeout must be a positive finite number or None")
-        if isinstance(command, str) != shell:
-            wanted = "pass an argv sequence otherwise" if isinstance(command, str) else "pass a single command string"
-            raise TypeError(f"a string command goes with shell=True, and only a string; {wanted}")
-        if not command:
-            raise ValueError("the command is empty")
+        _protocol.validate_timeout(timeout)
+        words = _words(command, shell)
+        variables = given_variables({**self._env, **(env or {})})
         root = await asyncio.to_thread(self._alive)
+        if words[0] == "":
+            return _protocol.CommandResult(exit_code=126, stdout="", stderr=": Permission denied\n")
         execution = await self._open()
-        text = command if isinstance(command, str) else shell_text(command)
         try:
-            outcome = await self._in_session(execution, root, text, env or {}, timeout)
+            if self._runs_as_written or any(len(os.fsencode(word)) > _LONGEST_WORD for word in words):
+                text = (command if isinstance(command, str) else shell_text(words)).strip() or ":"
+                outcome = await execution.asynchronous().run(
+                    text, cwd=root, env=variables, timeout=time_limit(None if timeout is None else float(timeout)), max_output=2 * _MOST_OUTPUT
+                )
+            else:
+                outcome = await self._in_session(execution, root, words, variables, timeout)
         finally:
             await asyncio.to_thread(self._alive)
-        return self._result(outcome, command, timeout)
+        return self._result(outcome, words, timeout)
 
     async def _in_session(
-        self, execution: Execution, root: Path, text: str, env: Mapping[str, str], timeout: float | None
+        self, execution: Execution, root: Path, words: list[str], variables: Mapping[str, str], timeout: float | None
     ) -> Outcome:
-        """Run a text in a shell of its own, below one that stays: what it detaches then has somewhere to go on."""
+        """Run a program below a shell that stays: what it detaches then has somewhere to go on."""
         shieling = execution.asynchronous()
-        session = self._idle.pop() if self._idle else shieling.session(f"workspace-{next(self._names)}", env=self._env)
-        sets = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
-        go = f"cd -- {shlex.quote(str(root))} || exit 126"
-        if len(text) < _LONGEST_WORD:
-            inner = f"{go}; exec env {sets} bash -c {shlex.quote(text)}"
-        else:
-            inner = f"{go}; export {sets}\n{text}\n" if sets else f"{go}\n{text}\n"
-        outcome = await session.run(
-            f"( {inner} )",
-            timeout=time_limit(timeout),
-            max_output=2 * _MOST_OUTPUT,
-        )
-        # A session whose command was cancelled or timed out is not used again.
+        session = self._idle.pop() if self._idle else shieling.session(f"workspace-{next(self._names)}")
+        # A sandbox has a `PATH` and a `HOME` of its own.
+        clean = ["-i"] if self._environment == "local" else []
+        assigned = [f"{name}={value}" for name, value in variables.items()]
+        # What `env` would take for a variable as well is run by another program, which takes it for none.
+        runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in words[0] else []
+        program = shell_text(["/usr/bin/setsid", _ENV, *clean, "--", *assigned, *runner, *words])
+        # The shell's own words about a killed program go nowhere; the program has standard error as descriptor 3 for it.
+        text = f"{{ ( cd -- {shell_text([str(root)])} || exit 126; LC_ALL=C exec {program} 2>&3 3>&- ); }} 3>&2 2>/dev/null"
+        outcome = await session.run(text, timeout=time_limit(None if timeout is None else float(timeout)), max_output=2 * _MOST_OUTPUT)
+        # A session whose command was cancelled or ended is not used again.
         if outcome.status in ("exited", "signalled"):
             self._idle.append(session)
         return outcome
 
-    def _result(self, outcome: Outcome, command: Any, timeout: float | None) -> Any:
+    def _result(self, outcome: Outcome, words: list[str], timeout: float | None) -> Any:
         if outcome.status == "timed_out":
             raise _protocol.WorkspaceTimeoutError(
                 f"command timed out after {timeout:g}s and was killed", stdout=outcome.stdout, stderr=outcome.stderr
-            )
-        if outcome.truncated or outcome.status == "output_limit":
+            ) from TimeoutError()
+        if outcome.status == "output_limit" or outcome.stdout_bytes + outcome.stderr_bytes > _MOST_OUTPUT:
             raise _protocol.WorkspaceOutputLimitError(
                 "local workspace output exceeded 10 MiB safety limit; redirect the command's output to a file and "
                 "read part of it instead",
@@ -202,7 +213,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         if outcome.status in ("failed", "lost"):
             raise _protocol.WorkspaceUnavailableError(outcome.error or f"the command ended as `{outcome.status}`")
         code = outcome.exit_code if outcome.exit_code is not None else 1
-        return _protocol.CommandResult(exit_code=code, stdout=outcome.stdout, stderr=outcome.stderr)
+        stderr = _without_env(outcome.stderr, words[0]) if code in (126, 127) and not outcome.stdout else outcome.stderr
+        return _protocol.CommandResult(exit_code=code, stdout=outcome.stdout, stderr=stderr)
 
     # Files
 
@@ -319,6 +331,42 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         return await asyncio.to_thread(os.path.realpath, path)
 
 
+def _words(command: str | Sequence[str], shell: bool) -> list[str]:
+    """The program and its arguments.
+
+    Raises:
+        TypeError: The command has another form than `shell` says.
+        ValueError: There is a NUL in it.
+    """
+    if isinstance(command, str):
+        if not shell:
+            raise TypeError("a string command requires shell=True; pass an argv sequence otherwise")
+        words = ["/bin/sh", "-c", command]
+    else:
+        if shell:
+            raise TypeError("an argv sequence cannot be combined with shell=True; pass a single command string")
+        words = [os.fsdecode(word) for word in command]
+        if not words:
+            raise TypeError("an argv sequence begins with a program, and this one is empty")
+    if any("\0" in word for word in words):
+        raise ValueError("embedded null byte")
+    return words
+
+
+def _without_env(stderr: str, program: str) -> str:
+    """What a command printed, where that is `env` saying that there is no such program; then in the original's words."""
+    # As GNU's `env` quotes a name in the locale C.
+    escaped = "".join(
+        chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in re.sub(rb"([\\'])", rb"\\\1", os.fsencode(program))
+    )
+    named = rf"(?:/usr/bin/)?(?:env|nice): (?:['\u2018]{re.escape(escaped)}['\u2019]|can't execute '{re.escape(program)}'): "
+    for words, told in (("No such file or directory", "command not found"), ("Permission denied", "Permission denied")):
+        # It has advice on a name with spaces in it.
+        if re.fullmatch(rf"{named}{words}\n(?:(?:/usr/bin/)?env: use -.*\n)?", stderr):
+            return f"{program}: {told}\n"
+    return stderr
+
+
 async def _builtin_errors(path: str, call: Awaitable[T]) -> T:
     """Await a method for files of `Shieling`, with the errors of the protocol."""
     from shieling import FileError
@@ -357,8 +405,8 @@ def _read(target: Path, path: str) -> bytes:
 def _write(target: Path, path: str, data: bytes) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise NotADirectoryError(path) from None
+    except FileExistsError as error:
+        raise NotADirectoryError(path) from error
     if target.exists() and not target.is_dir() and not target.is_file():
         raise OSError(f"not a regular file: {path!r}")
     target.write_bytes(data)
