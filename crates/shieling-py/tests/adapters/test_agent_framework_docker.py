@@ -235,7 +235,7 @@ def test_a_runtime_that_is_not_there() -> None:
     with pytest.raises(DockerNotAvailableError, match="Failed to start container"):
         asyncio.run(tool.start())
     stateless = DockerShellTool(docker_binary="no-such-runtime-here", mode="stateless")
-    with pytest.raises(DockerNotAvailableError, match="Failed to start container .*No such file"):
+    with pytest.raises(DockerNotAvailableError, match="Failed to start container: .*No such file"):
         asyncio.run(stateless.run("echo x"))
 
 

@@ -59,7 +59,7 @@ _WRITERS = frozenset(
 )
 _COPIERS = frozenset("cp install ln rsync".split())
 _SHELLS = frozenset("ash bash dash fish ksh sh zsh".split())
-_SYSTEM_DIRECTORIES = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
+_PROGRAM_DIRECTORIES = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
 # Options by which a program works in another directory.
 _DIRECTORY_OPTIONS = {
     "env": ("-C", "--chdir"),
@@ -201,7 +201,7 @@ def _check_allowed(command: str, allowed_commands: set[str]) -> tuple[bool, str]
     entries = {*allowed_commands}
     for spelling in spelled:
         directory, name = os.path.split(spelling)
-        if spelling.lower() in names or (directory in _SYSTEM_DIRECTORIES and name.lower() in names):
+        if spelling.lower() in names or (directory in _PROGRAM_DIRECTORIES and name.lower() in names):
             entries.add(spelling)
     verdict = _read(command, allowed=sorted(entry for entry in entries if entry.strip()))
     if verdict is None:
