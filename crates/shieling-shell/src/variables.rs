@@ -21,6 +21,11 @@ pub(crate) struct Variables {
     pub(crate) any_associative: bool,
     /// The names of the functions that the text defines, certain or not.
     pub(crate) functions: BTreeSet<String>,
+    /// The names whose function or array may be gone, or be of another kind, at some time: what is unset, and what is
+    /// declared once more.
+    undefined: BTreeSet<String>,
+    /// Whether these may be any names.
+    any_undefined: bool,
     /// Whether the way in which words are split is changed.
     pub(crate) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
@@ -86,6 +91,7 @@ impl Variables {
                     || values.iter().all(|value| known.contains(value))
             })
         }) && found.functions.is_subset(&self.functions)
+            && (self.any_undefined || !found.any_undefined && found.undefined.is_subset(&self.undefined))
             && (self.any_associative || !found.any_associative)
             && (self.splits_otherwise || !found.splits_otherwise)
             && (self.dotglob || !found.dotglob)
@@ -97,6 +103,21 @@ impl Variables {
     /// Whether any variable can have any value.
     pub(crate) fn can_be_anything(&self) -> bool {
         self.any_value
+    }
+
+    /// Records that a function or array of this name, or of any, may be gone or be of another kind.
+    pub(crate) fn undefine(&mut self, name: Option<&str>) {
+        match name {
+            Some(name) => {
+                self.undefined.insert(name.to_owned());
+            }
+            None => self.any_undefined = true,
+        }
+    }
+
+    /// Whether a function or array stays what it was defined as, for all that the text does.
+    pub(crate) fn keep(&self, name: &str) -> bool {
+        !self.any_undefined && !self.undefined.contains(name)
     }
 
     /// Records what a redirection lets a descriptor stand for.
@@ -617,6 +638,17 @@ pub(crate) fn set_by_the_shell(name: &str) -> bool {
             | "OPTARG"
             | "READLINE_LINE"
     )
+}
+
+/// What a variable can be where the text has perhaps not assigned it yet; nothing for the shell's arguments, which are
+/// followed otherwise.
+pub(crate) fn as_found(name: &str) -> Option<Vec<Atom>> {
+    match name {
+        _ if name.starts_with(|first: char| !first.is_alphabetic() && first != '_') => None,
+        // What environments set, and what shells set by themselves, is in capitals.
+        _ if name.contains(|letter: char| letter.is_lowercase()) => Some(Vec::new()),
+        _ => Some(ambient(name)),
+    }
 }
 
 /// What is known of a variable that the text does not assign: those of the shell itself, and the

@@ -140,6 +140,11 @@ impl Word {
         }
     }
 
+    /// Tells whether its unknown parts can bring blanks, which make several words of it.
+    pub(crate) fn may_be_several(&self) -> bool {
+        self.fields == Fields::Any && may_split(&self.atoms)
+    }
+
     /// Returns the word without its first `bytes` bytes, which must be known text.
     pub fn after(&self, bytes: usize) -> Self {
         let atoms: Arc<[Atom]> = match &*self.atoms {

@@ -1,6 +1,6 @@
 //! A command's arguments to what the command does.
 
-use super::git_settings::{git_config, git_setting};
+use super::git_settings::{git_config, git_format, git_setting};
 use super::language::language;
 use super::parse::{Arguments, find_sub, parse};
 use super::start::{launch, launch_text};
@@ -708,6 +708,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Below | Role::Besides | Role::ReadUrl => Action::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return git_config(word, run, reader),
+        Role::GitFormat => {
+            git_format(word, run, reader);
+            return Ok(());
+        }
         Role::Unknown => {
             language(word, false, run, reader);
             // Whatever it is, it may be a path, or a text with paths in it.

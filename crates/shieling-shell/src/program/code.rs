@@ -61,10 +61,22 @@ const LAUNCHERS: &[&str] = &[
     "syscall",
 ];
 
+/// Whether a word names what a program is fed, where it takes the name of a file with code.
+pub(super) fn is_standard_input(word: &Word) -> bool {
+    matches!(
+        word.known().as_deref(),
+        Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "/proc/thread-self/fd/0")
+    )
+}
+
 /// Code that is given in the text, or a file of it.
 pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
-    if matches!(word.known().as_deref(), Some("/dev/stdin" | "/dev/fd/0")) {
-        return reader.code_from_input(run);
+    if is_standard_input(word) {
+        return match run.name.as_str() {
+            "sed" | "gsed" => reader.input_read_by(super::sed::sed, run),
+            name if name.ends_with("awk") => reader.input_read_by(super::awk::awk, run),
+            _ => reader.code_from_input(run),
+        };
     }
     if word.known().as_deref() == Some(PIPE) {
         reader.unknown_launch(word, run);

@@ -57,7 +57,6 @@ const HARMLESS_KEYS: &[&str] = &[
     "log.decorate",
     "log.follow",
     "log.showroot",
-    "log.showsignature",
     "merge.conflictstyle",
     "pretty.",
     "safe.directory",
@@ -95,6 +94,76 @@ const COMMAND_KEYS: &[&str] = &[
     "credential.helper",
 ];
 
+/// A format of git's: `%G?` and its like have gpg look at signatures.
+pub(super) fn git_format(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    if word
+        .known()
+        .is_none_or(|text| text.contains("%G") || text.contains("(signature"))
+    {
+        starts_gpg(word, run, reader);
+    }
+}
+
+fn starts_gpg(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    let because = "this has git start gpg, which makes a key ring in the home where there is none".to_owned();
+    let (action, object) = (Action::Doubt(Doubt::Argument, because), word.shown());
+    reader.effect(action, object, word.span, Some(run.index), Via::Operand);
+}
+
+/// The editor of a rebase's steps, some of which git runs: an `exec` that it writes there is a command.
+///
+/// What only has git do something else with commits passes, as `sed -i 's/^pick/edit/'` does.
+pub(crate) fn editor_of_steps(editor: &Word, reader: &mut Reader<'_>) {
+    let known = editor.known();
+    let plain = known
+        .as_deref()
+        .is_some_and(|text| match text.trim().split_once(char::is_whitespace) {
+            None => matches!(text.trim(), "" | ":" | "true" | "cat" | "vi" | "vim" | "nano" | "emacs"),
+            Some(("sed" | "gsed", rest)) => changes_verbs(rest),
+            Some(_) => false,
+        });
+    if !plain {
+        let because = "what it writes into the steps of a rebase can be an `exec`, which git runs";
+        reader.effect(
+            Action::Doubt(Doubt::Launch, because.to_owned()),
+            editor.shown(),
+            editor.span,
+            None,
+            Via::Operand,
+        );
+    }
+}
+
+/// Whether these arguments of `sed` put one of git's verbs for commits in the place of another.
+fn changes_verbs(arguments: &str) -> bool {
+    const VERBS: [&str; 13] = [
+        "p", "pick", "r", "reword", "e", "edit", "s", "squash", "f", "fixup", "d", "drop", "",
+    ];
+    let mut script = arguments.trim();
+    while let Some((option, rest)) = script.split_once(char::is_whitespace)
+        && matches!(option, "-i" | "-i.bak" | "-E" | "-e" | "-ie" | "-r")
+    {
+        script = rest.trim();
+    }
+    let script = script.trim_matches(['\'', '"']);
+    script.split(';').all(|one| {
+        let command = one
+            .trim()
+            .trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, ',' | '$'));
+        let Some(parts) = command
+            .strip_prefix("s/")
+            .map(|rest| rest.split('/').collect::<Vec<_>>())
+        else {
+            return false;
+        };
+        let [from, to, flags] = parts.as_slice() else {
+            return false;
+        };
+        let from = from.trim_start_matches('^').trim_end_matches("\\b").trim();
+        VERBS.contains(&from) && VERBS.contains(&to.trim()) && !to.trim().is_empty() && matches!(*flags, "" | "g")
+    })
+}
+
 /// `git -c KEY=VALUE`.
 pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
@@ -131,6 +200,21 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
             }
         })
     };
+    if let ("log.showsignature", Some(value)) = (&*key, &value) {
+        if !off {
+            starts_gpg(value, run, reader);
+        }
+        return Ok(());
+    }
+    if let Some(value) = value
+        .as_ref()
+        .filter(|_| key == "format.pretty" || key.starts_with("pretty."))
+    {
+        git_format(value, run, reader);
+    }
+    if let Some(value) = value.as_ref().filter(|_| key == "sequence.editor") {
+        editor_of_steps(value, reader);
+    }
     if matches(HARMLESS_KEYS) {
         return Ok(());
     }

@@ -20,6 +20,7 @@ mod walks;
 pub(crate) use apply::apply;
 pub(crate) use code::code;
 pub use facts::{helper_directories, helpers, is_interpreter, project_files, runs_scripts};
+pub(crate) use git_settings::editor_of_steps;
 pub use history::prints_history;
 pub use normal::{Normal, normal};
 pub(crate) use queries::{Printed, prints, started_by_options};

@@ -565,6 +565,11 @@ const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-
 /// Those with which `-m` does not look for the module in the current directory first.
 const MODULES_SAFE: [&str; 2] = ["-I", "-P"];
 
+/// Modules of Python that run what they are fed.
+const READS_CODE: [&str; 9] = [
+    "asyncio", "bpython", "code", "idlelib", "IPython", "pdb", "ptpython", "sqlite3", "xonsh",
+];
+
 /// An interpreter of another language: its code is in an option, a file, or its input.
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
@@ -641,9 +646,18 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             inline = true;
             super::code::code(word, run, reader)?;
         }
-        if word.known().as_deref() == Some("-m") {
-            inline = true;
+        // Some modules run what they are fed, and others a file, which can be that.
+        if before.as_deref() == Some("-m")
+            && (word.known().is_none_or(|name| READS_CODE.contains(&&*name))
+                || run.args[at..].iter().any(super::code::is_standard_input))
+        {
+            return reader.code_from_input(run);
         }
+        // In an address of this kind the code is spelled in another way.
+        if word.known().is_some_and(|text| text.contains("data:")) {
+            reader.unknown_launch(word, run);
+        }
+        inline |= word.known().as_deref() == Some("-m");
     }
     if inline {
         return Ok(());
@@ -653,6 +667,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         word.known().as_deref() != Some("-") && !matches!(word.known().as_deref(), Some("run" | "test" | "install"))
     });
     match file {
+        Some(file) if super::code::is_standard_input(file) => reader.code_from_input(run),
         Some(file) => {
             super::code::file(file, run, reader);
             if file.fields == Fields::Any {
@@ -660,8 +675,21 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             }
             Ok(())
         }
-        None if found.options.is_empty() && found.strange.is_empty() || run.more => reader.code_from_input(run),
-        None => Ok(()),
+        None => {
+            let stops = |given: &super::parse::Given| {
+                given
+                    .choice
+                    .brings
+                    .iter()
+                    .any(|bring| matches!(bring, super::table::Bring::Stops { .. }))
+            };
+            // These run files that they find.
+            let finds = |word: &Word| matches!(word.known().as_deref(), Some("--test" | "--run"));
+            match run.more || !(found.options.iter().any(stops) || run.args.iter().any(finds)) {
+                true => reader.code_from_input(run),
+                false => Ok(()),
+            }
+        }
     }
 }
 

@@ -184,6 +184,8 @@ pub(crate) enum Role {
     Rev,
     Path,
     GitConfig,
+    /// What git prints of a commit or a tag, which can be what gpg says of it.
+    GitFormat,
     /// What is changed, where that is no path: a branch, a key.
     State,
     /// A pattern for names that the program finds by itself.
@@ -293,6 +295,7 @@ impl Role {
             | Self::Var
             | Self::Host
             | Self::GitConfig
+            | Self::GitFormat
             | Self::State
             | Self::Moved
             | Self::Piped
@@ -321,6 +324,7 @@ impl Role {
             "rev" => Self::Rev,
             "path" => Self::Path,
             "gitconfig" => Self::GitConfig,
+            "format" => Self::GitFormat,
             "state" => Self::State,
             "glob" => Self::Glob,
             "at" => Self::At,

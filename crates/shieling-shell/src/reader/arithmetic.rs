@@ -85,6 +85,7 @@ impl Reader<'_> {
                     || text[..start].trim_end().ends_with("--")
                 {
                     self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+                    self.defined.assigned(name);
                 }
             } else {
                 at += 1;

@@ -12,8 +12,7 @@ use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
-use crate::variables::HOME;
-use crate::variables::ambient;
+use crate::variables::{HOME, ambient, as_found};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
 
 /// How many words the braces of one word may make before it counts as unknown.
@@ -161,7 +160,7 @@ impl Reader<'_> {
         else {
             return None;
         };
-        let values = self.lookup(name)?;
+        let values = self.values_here(name)?;
         if self.variables.splits_otherwise {
             return None;
         }
@@ -221,8 +220,19 @@ impl Reader<'_> {
         Some(values.to_vec())
     }
 
+    /// The values that a variable can have here, if the text assigns it.
+    fn values_here(&mut self, name: &str) -> Option<Vec<Vec<Atom>>> {
+        let mut values = self.lookup(name)?;
+        let by_shell = crate::variables::set_by_the_shell(name);
+        if name != MATCHED && (by_shell || !self.defined.assigned.contains(name)) {
+            // What it was before can be meant.
+            values.extend(as_found(name).filter(|before| !values.contains(before)));
+        }
+        Some(values)
+    }
+
     fn variable(&mut self, name: &str) -> Vec<Atom> {
-        match self.lookup(name) {
+        match self.values_here(name) {
             None => ambient(name),
             Some(values) => match <[Vec<Atom>; 1]>::try_from(values) {
                 Ok([value]) => value,
@@ -585,7 +595,8 @@ impl Reader<'_> {
 
     /// A subscript: arithmetic, unless the array is known to have names for keys.
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
-        if self.defined.associative.contains(name) {
+        self.looked_up |= self.variables.any_associative || self.found.any_associative;
+        if self.defined.associative.contains(name) && self.variables.keep(name) && self.found.keep(name) {
             let index = &*self.decoded(index, span);
             return self.body(index, Place::Within(span), span).map(drop);
         }

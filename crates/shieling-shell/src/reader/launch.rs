@@ -23,6 +23,32 @@ const SYSTEM: &[&str] = &[
 /// How many readings of one command name are followed.
 const MAX_NAMES: usize = 16;
 
+/// Variables that bash makes itself, as arrays or otherwise, besides those of which the names begin with `BASH`.
+const OWN_ARRAYS: &[&str] = &[
+    "COMP_WORDS",
+    "COMPREPLY",
+    "COPROC",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "LINENO",
+    "MAPFILE",
+    "PIPESTATUS",
+    "RANDOM",
+    "READLINE_LINE",
+    "REPLY",
+    "SECONDS",
+    "SRANDOM",
+];
+
+/// What stands between two operands of `test`. What is before it is an operand, whatever it looks like.
+const COMPARISONS: &[&str] = &[
+    "=", "==", "!=", "<", ">", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef",
+];
+
 /// Whether this command's arguments are assignments.
 pub(super) fn declares(name: &Word) -> bool {
     matches!(
@@ -115,10 +141,21 @@ fn starts_what_it_is_told(run: &Run) -> bool {
         "newgrp" | "sg" | "run-parts" | "parallel" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
         "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
+            // `-f -`, `-sf-`, `--file=/dev/stdin`: the makefile is what it is fed.
+            let fed = |path: &str| matches!(path, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+            let in_option = |text: &str| match text.strip_prefix("--") {
+                Some(long) => long.split_once('=').is_some_and(|(_, path)| fed(path)),
+                None => text.starts_with('-') && text.split_once('f').is_some_and(|(_, path)| fed(path)),
+            };
+            let takes_file = |text: &str| match text.strip_prefix("--") {
+                Some(long) => long.starts_with("file") || long.starts_with("makefile"),
+                None => text.starts_with('-') && text.ends_with('f'),
+            };
             told(&["--eval", "SHELL="])
+                || run.args.iter().filter_map(Word::known).any(|word| in_option(&word))
                 || run.args.windows(2).any(|pair| {
-                    pair[0].known().as_deref() == Some("-f")
-                        && matches!(pair[1].known().as_deref(), Some("-" | "/dev/stdin"))
+                    pair[0].known().is_some_and(|option| takes_file(&option))
+                        && pair[1].known().is_some_and(|path| fed(&path))
                 })
         }
         "dc" | "ed" | "red" | "ex" => run.args.iter().filter_map(Word::known).any(|word| word.contains('!')),
@@ -171,7 +208,7 @@ impl Reader<'_> {
                 .iter()
                 .any(|directory| path.strip_prefix(directory) == Some(name.as_str()))
         });
-        let function = launch.functions && !pathed && self.defined.functions.contains(&name);
+        let function = launch.functions && !pathed && self.is_function(&name);
         let entry = program::find(&name);
         let kind = if function {
             Kind::Function
@@ -380,6 +417,7 @@ impl Reader<'_> {
                 for name in names {
                     let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
                     self.named(&name, value)?;
+                    self.defined.assigned(&name.shown());
                 }
                 self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
                 Ok(true)
@@ -416,14 +454,12 @@ impl Reader<'_> {
                     if let Some(name) = name {
                         self.named(&name, vec![Atom::Hidden(Hidden::Anything)])?;
                     }
-                } else if args
-                    .first()
-                    .is_some_and(|word| word.is_dashed() == Known::Maybe && word.prefix().is_empty())
+                } else if let Some(word) = args.first()
+                    && may_be_option_v(word)
+                    && (args.len() > 1 || word.may_be_several())
                 {
                     // The format itself is not known: it could be `-v`, and then a name follows.
-                    if args.len() > 1 {
-                        self.unknown_text(&args[0].clone(), run);
-                    }
+                    self.unknown_text(&word.clone(), run);
                 }
                 self.counted(args)?;
                 Ok(true)
@@ -468,14 +504,15 @@ impl Reader<'_> {
             }
             "unset" => {
                 for word in args {
-                    if word.known().is_some_and(|text| is_name(&text)) {
+                    let name = word.known();
+                    self.found.undefine(name.as_deref());
+                    if name.is_some_and(|text| is_name(&text)) {
                         let name = word.shown();
                         self.assign(&name, Vec::new(), word.span)?;
                     } else if word.is_dashed() != Known::Yes {
                         self.evaluated_word(&word.clone(), word.span)?;
                     }
                 }
-                self.defined.forget_functions();
                 Ok(true)
             }
             "let" => {
@@ -485,13 +522,7 @@ impl Reader<'_> {
                 Ok(true)
             }
             "test" | "[" => {
-                for pair in args.windows(2) {
-                    if matches!(pair[0].known().as_deref(), Some("-v" | "-R"))
-                        || pair[0].known().is_none() && args.len() == 2
-                    {
-                        self.evaluated_word(&pair[1].clone(), pair[1].span)?;
-                    }
-                }
+                self.tested(args)?;
                 Ok(false)
             }
             "cd" | "pushd" => {
@@ -818,10 +849,30 @@ impl Reader<'_> {
         }
     }
 
+    /// The operands of `test` and `[`: with `-v` a name, whose subscript is evaluated.
+    fn tested(&mut self, args: &[Word]) -> Result<(), Unreadable> {
+        for (at, word) in args.iter().enumerate() {
+            let names = at == 0 && word.fields == Fields::Glob && word.is_dashed() != Known::No;
+            if (word.may_be_several() || names) && !self.is_ambient(word) {
+                let because = "without quotes it may become several words, such as `-v NAME[…]`, whose subscript can run \
+                               commands; put it in double quotes";
+                self.doubt(Doubt::Launch, word.shown(), because, word.span, None);
+                continue;
+            }
+            let Some(next) = args.get(at + 1) else { continue };
+            let compared = next.known().is_some_and(|text| COMPARISONS.contains(&&*text));
+            if matches!(word.known().as_deref(), Some("-v" | "-R")) || !compared && may_be_option_v(word) {
+                self.evaluated_word(&next.clone(), next.span)?;
+            }
+        }
+        Ok(())
+    }
+
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
         let (mut array, mut not_exported) = (false, false);
         let mut exported = run.name == "export";
+        let names_keys = self.declares_for_certain(run);
         for word in &run.args {
             let text = word.known();
             exported |= match text.as_deref() {
@@ -861,12 +912,13 @@ impl Reader<'_> {
                 self.found.integers.insert(name.to_owned());
                 self.looked_up = true;
             }
-            if associative {
-                let name = word.prefix().split('=').next().unwrap_or_default();
-                // Declared first: an earlier use would have made it another kind.
-                if is_name(name) && self.found.values(name).is_none() {
-                    self.defined.associative(name);
-                }
+            let name = word.prefix().split('=').next().unwrap_or_default();
+            // Declared first: an earlier use would have made it another kind.
+            let first = self.found.values(name).is_none() || self.declared_first.iter().any(|first| first == name);
+            if associative && names_keys && first {
+                self.defined.associative(name);
+            } else if run.name != "export" {
+                self.found.undefine(is_name(name).then_some(name));
             }
             match word.prefix().find('=') {
                 Some(at) => {
@@ -903,6 +955,8 @@ impl Reader<'_> {
                         let another = run.name != "export" && run.name != "readonly";
                         if matches!(&*name, "PATH" | OPTIONAL_LOCKS) && (another || not_exported) {
                             self.assign(&name, Vec::new(), word.span)?;
+                        } else if another && self.in_function {
+                            self.found.assign(&name, Vec::new());
                         }
                         // Exported or declared, its value stays as it is; an inherited one may be meant.
                         if run.name == "export" && self.found.values(&name).is_none() {
@@ -921,6 +975,21 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a declaration with `-A` makes arrays that have names for keys: nothing in it can fail.
+    fn declares_for_certain(&self, run: &Run) -> bool {
+        let declares = matches!(&*run.name, "declare" | "typeset") || run.name == "local" && self.in_function;
+        let plain = |word: &Word| match word.known() {
+            Some(text) if text.starts_with(['-', '+']) => text
+                .strip_prefix('-')
+                .is_some_and(|flags| flags.chars().all(|flag| "Agirx".contains(flag))),
+            _ => {
+                let name = word.prefix().split('=').next().unwrap_or_default();
+                is_name(name) && !name.starts_with("BASH") && !OWN_ARRAYS.contains(&name)
+            }
+        };
+        declares && run.args.iter().all(plain)
     }
 
     /// A value that declares a list although it was quoted: its elements expand.
@@ -1037,4 +1106,29 @@ impl Reader<'_> {
     pub(super) fn present_input(&self) -> Input {
         self.input.clone()
     }
+}
+
+impl Reader<'_> {
+    /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
+    /// given it that.
+    fn is_ambient(&mut self, word: &Word) -> bool {
+        let name = word.written.strip_prefix('$').unwrap_or_default();
+        let name = name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'))
+            .unwrap_or(name);
+        is_name(name) && !crate::variables::set_by_the_shell(name) && self.lookup(name).is_none()
+    }
+
+    /// Whether a function of this name is defined for certain, and nothing in the text takes it away.
+    fn is_function(&self, name: &str) -> bool {
+        self.defined.functions.contains(name) && self.variables.keep(name) && self.found.keep(name)
+    }
+}
+
+/// Whether a word of which not all is known could be `-v`, or begin with it.
+fn may_be_option_v(word: &Word) -> bool {
+    let prefix = word.prefix();
+    let fits = "-v".starts_with(prefix) || prefix.starts_with("-v");
+    fits && word.known().is_none() && word.is_dashed() != Known::No
 }

@@ -153,6 +153,10 @@ pub(crate) struct Reader<'a> {
     splits_for_good: bool,
     /// What is defined for certain when later commands run.
     defined: Defined,
+    /// What the present command declares, of what had no value before it.
+    declared_first: Vec<String>,
+    /// Whether the body of a function is being walked.
+    in_function: bool,
     input: Input,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
@@ -188,6 +192,8 @@ struct Defined {
     functions: BTreeSet<String>,
     /// Arrays that have names for keys.
     associative: BTreeSet<String>,
+    /// Variables that have been given a value, and are not as this shell found them.
+    assigned: BTreeSet<String>,
     /// What brings back how things stood, the last step first.
     undo: Vec<Undo>,
 }
@@ -196,8 +202,7 @@ struct Defined {
 enum Undo {
     Function(String),
     Associative(String),
-    /// All functions were forgotten: these.
-    Functions(BTreeSet<String>),
+    Assigned(String),
 }
 
 impl Defined {
@@ -213,9 +218,21 @@ impl Defined {
         }
     }
 
-    fn forget_functions(&mut self) {
-        let all = std::mem::take(&mut self.functions);
-        self.undo.push(Undo::Functions(all));
+    fn assigned(&mut self, name: &str) {
+        if self.assigned.insert(name.to_owned()) {
+            self.undo.push(Undo::Assigned(name.to_owned()));
+        }
+    }
+
+    /// The variables that have been given a value since there were so many steps.
+    fn assigned_since(&self, steps: usize) -> BTreeSet<String> {
+        let assigned = self.undo[steps.min(self.undo.len())..]
+            .iter()
+            .filter_map(|step| match step {
+                Undo::Assigned(name) => Some(name.clone()),
+                Undo::Function(_) | Undo::Associative(_) => None,
+            });
+        assigned.collect()
     }
 
     /// Brings back what was defined when there were so many steps.
@@ -230,7 +247,9 @@ impl Defined {
                 Undo::Associative(name) => {
                     self.associative.remove(&name);
                 }
-                Undo::Functions(all) => self.functions = all,
+                Undo::Assigned(name) => {
+                    self.assigned.remove(&name);
+                }
             }
         }
     }
@@ -254,6 +273,8 @@ impl<'a> Reader<'a> {
             has_past: *before != CarriedState::default(),
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
+            declared_first: Vec::new(),
+            in_function: false,
             input: Input::Nothing,
             plain_sh: false,
             whole_words: false,
@@ -322,6 +343,18 @@ impl<'a> Reader<'a> {
         let result = inner(self);
         self.defined.back_to(steps);
         result
+    }
+
+    /// Walks one of several parts, of which one runs. Gives the variables that it gives a value.
+    fn branch(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<(), Unreadable>,
+    ) -> Result<BTreeSet<String>, Unreadable> {
+        let steps = self.defined.undo.len();
+        let result = inner(self);
+        let assigned = self.defined.assigned_since(steps);
+        self.defined.back_to(steps);
+        result.map(|()| assigned)
     }
 
     /// Records what a command does.
@@ -502,7 +535,15 @@ impl Reader<'_> {
 
     /// Code of another language that comes on standard input.
     pub(crate) fn code_from_input(&mut self, run: &Run) -> Result<(), Unreadable> {
-        let code = self.programs.code;
+        self.input_read_by(self.programs.code, run)
+    }
+
+    /// Code that a command is fed, read by what knows its language.
+    pub(crate) fn input_read_by(
+        &mut self,
+        code: fn(&Word, &Run, &mut Reader<'_>) -> Result<(), Unreadable>,
+        run: &Run,
+    ) -> Result<(), Unreadable> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::File(file) => {

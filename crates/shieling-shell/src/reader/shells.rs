@@ -14,9 +14,21 @@ const MAX_TEXTS: usize = 8;
 impl Reader<'_> {
     /// A shell: its text, its file, or its input.
     pub(super) fn shell(&mut self, run: &Run) -> Result<(), Unreadable> {
-        let outer = std::mem::replace(&mut self.plain_sh, !matches!(run.name.as_str(), "bash" | "rbash"));
-        let result = self.shell_here(run);
-        self.plain_sh = outer;
+        let plain_sh = !matches!(run.name.as_str(), "bash" | "rbash");
+        self.other_shell(plain_sh, |reader| reader.shell_here(run))
+    }
+
+    /// What another shell reads, which knows nothing of what was defined in this one.
+    fn other_shell(
+        &mut self,
+        plain_sh: bool,
+        inner: impl FnOnce(&mut Self) -> Result<(), Unreadable>,
+    ) -> Result<(), Unreadable> {
+        let plain_sh = std::mem::replace(&mut self.plain_sh, plain_sh);
+        let in_function = std::mem::replace(&mut self.in_function, false);
+        let defined = std::mem::take(&mut self.defined);
+        let result = inner(self);
+        (self.plain_sh, self.in_function, self.defined) = (plain_sh, in_function, defined);
         result
     }
 
@@ -124,10 +136,7 @@ impl Reader<'_> {
 
     /// A shell that a program starts, which is `sh` or the user's own, and reads its commands from standard input.
     pub(crate) fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
-        let outer = std::mem::replace(&mut self.plain_sh, true);
-        let result = self.input_of_shell(run);
-        self.plain_sh = outer;
-        result
+        self.other_shell(true, |reader| reader.input_of_shell(run))
     }
 
     /// A shell that reads its commands from standard input.
@@ -178,10 +187,7 @@ impl Reader<'_> {
 
     /// Text that a program has a shell run, perhaps not fully known: that shell is `sh`, or the user's own.
     pub(crate) fn shell_text(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
-        let outer = std::mem::replace(&mut self.plain_sh, true);
-        let result = self.own_text(text, by);
-        self.plain_sh = outer;
-        result
+        self.other_shell(true, |reader| reader.own_text(text, by))
     }
 
     /// Text that the present shell runs, perhaps not fully known.

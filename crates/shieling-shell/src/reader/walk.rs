@@ -1,5 +1,6 @@
 //! The syntax tree, walked from left to right.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::run::{Launch, Run};
@@ -10,8 +11,8 @@ use crate::reading::{Action, Base, Doubt, Invocation, Kind, PIPE, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::{
-    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, OnlyBash,
-    Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
+    AndOrList, Assignment, AssignmentValue, CaseItem, Command, CompoundCommand, CompoundList, FunctionDefinition, Item,
+    OnlyBash, Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use crate::syntax::{self, tree};
 use crate::variables::{Attached, Influence, OPTIONAL_LOCKS, influence};
@@ -81,10 +82,11 @@ impl Reader<'_> {
             self.here = Some(inner);
         }
         self.scope(|reader| {
-            and_or
-                .additional
-                .iter()
-                .try_for_each(|next| reader.pipeline(next, source))
+            and_or.additional.iter().try_for_each(|next| match and_or.all_and {
+                true => reader.pipeline(next, source),
+                // One behind `||` runs where the one before it did not go well, or did not run.
+                false => reader.scope(|reader| reader.pipeline(next, source)),
+            })
         })?;
         if !stays {
             self.here = None;
@@ -239,7 +241,12 @@ impl Reader<'_> {
             Command::Compound(compound, redirects) => {
                 let outer = self.input.clone();
                 self.redirects(redirects, source)?;
-                self.compound(compound, source)?;
+                if redirects.is_empty() {
+                    self.compound(compound, source)?;
+                } else {
+                    // A redirection can fail, and then nothing of it runs.
+                    self.scope(|reader| reader.compound(compound, source))?;
+                }
                 self.input = outer;
                 Ok(())
             }
@@ -251,6 +258,9 @@ impl Reader<'_> {
         self.node()?;
         match compound {
             CompoundCommand::BraceGroup(list) => self.list(list, source),
+            other @ (CompoundCommand::If { .. } | CompoundCommand::Case { .. } | CompoundCommand::Arithmetic(_)) => {
+                self.compound_inner(other, source)
+            }
             other => self.scope(|reader| reader.compound_inner(other, source)),
         }
     }
@@ -289,22 +299,30 @@ impl Reader<'_> {
             } => self.for_loop(variable, values.as_deref(), body, *range, source),
             CompoundCommand::Case { value, items } => {
                 self.words(value, source)?;
+                let mut branches = Vec::new();
                 for item in items {
                     for pattern in &item.patterns {
                         self.words(pattern, source)?;
                     }
-                    self.scope(|reader| reader.list(&item.list, source))?;
+                    branches.push(self.branch(|reader| reader.list(&item.list, source))?);
+                }
+                let others = |item: &CaseItem| item.patterns.iter().any(|pattern| pattern.value == "*");
+                if items.iter().any(others) {
+                    self.one_of(branches);
                 }
                 Ok(())
             }
             CompoundCommand::If { condition, then, elses } => {
                 self.list(condition, source)?;
-                self.scope(|reader| reader.list(then, source))?;
+                let mut branches = vec![self.branch(|reader| reader.list(then, source))?];
                 for (condition, body) in elses {
                     if let Some(condition) = condition {
                         self.scope(|reader| reader.list(condition, source))?;
                     }
-                    self.scope(|reader| reader.list(body, source))?;
+                    branches.push(self.branch(|reader| reader.list(body, source))?);
+                }
+                if elses.last().is_some_and(|(condition, _)| condition.is_none()) {
+                    self.one_of(branches);
                 }
                 Ok(())
             }
@@ -324,6 +342,12 @@ impl Reader<'_> {
                 self.whole(|reader| reader.test(test, source, source.span(*range)))
             }
         }
+    }
+
+    /// What each of these parts gives a value has one, since one of them has run.
+    fn one_of(&mut self, branches: Vec<BTreeSet<String>>) {
+        let all = branches.into_iter().reduce(|all, branch| &all & &branch);
+        all.into_iter().flatten().for_each(|name| self.defined.assigned(&name));
     }
 
     fn for_loop(
@@ -349,6 +373,7 @@ impl Reader<'_> {
             self.globbed(&word, None);
             self.assign(variable, element(&word), at)?;
         }
+        self.defined.assigned(variable);
         self.list(body, source)
     }
 
@@ -359,7 +384,9 @@ impl Reader<'_> {
         self.here = None;
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         self.redirects(&function.redirects, source)?;
+        let within = std::mem::replace(&mut self.in_function, true);
         let result = self.scope(|reader| reader.compound(&function.body, source));
+        self.in_function = within;
         self.input = outer;
         self.defined.function(&function.name);
         result
@@ -469,24 +496,39 @@ impl Reader<'_> {
         for assignment in &assigned {
             self.assignment(assignment, source)?;
         }
-        if !argv.is_empty() {
+        if argv.is_empty() {
+            self.given_values(&assigned);
+        } else {
             self.splits_for_good = splits;
         }
         let (Some(span), Some(first)) = (span, argv.first()) else {
             return Ok(());
         };
         if super::launch::declares(first) {
+            let names = declared.iter().map(|assignment| &assignment.name);
+            self.declared_first = names
+                .filter(|name| self.found.values(name).is_none())
+                .cloned()
+                .collect();
             declared
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;
+            self.given_values(&declared);
         }
         let first = self.commands();
-        self.launch(Launch {
+        let launch = Launch {
             argv,
             span,
             functions: true,
             more: false,
-        })?;
+        };
+        let mut items = simple.prefix.iter().chain(&simple.suffix);
+        if items.any(|item| matches!(item, Item::Redirect(_))) {
+            // As with a compound command.
+            self.scope(|reader| reader.launch(launch))?;
+        } else {
+            self.launch(launch)?;
+        }
         // Builtins run in the shell itself (`IFS= read`); those that run others (`eval`) record them as well.
         if self.reading.commands[first..]
             .iter()
@@ -497,6 +539,13 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Records that these have a value from here on. Another element of an array is not what its name alone expands to.
+    fn given_values(&mut self, assignments: &[&Assignment]) {
+        for assignment in assignments.iter().filter(|assignment| assignment.subscript.is_none()) {
+            self.defined.assigned(&assignment.name);
+        }
     }
 
     /// The name of a command, between its assignments and its arguments.
@@ -641,6 +690,9 @@ impl Reader<'_> {
                 let outer = self.input.clone();
                 if given {
                     self.input = Input::Text(Vec::new());
+                }
+                if name == "GIT_SEQUENCE_EDITOR" {
+                    program::editor_of_steps(&word, self);
                 }
                 if word.known().as_deref() != Some("") {
                     self.shell_text(&word, None)?;
