@@ -51,7 +51,9 @@ pub(crate) use verdict::{IGNORE, UNREADABLE};
 use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
-use shieling_shell::{Action, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Word, escaped, program};
+use shieling_shell::{
+    Action, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Via, Word, escaped, program,
+};
 pub(crate) use shieling_shell::{Atom, Base, CarriedState, HOME, Pick, PickKind, Splits, Walk};
 
 /// One part of a policy.
@@ -363,24 +365,44 @@ impl Policy {
             let by = effect.by.and_then(|by| reading.commands.get(by));
             by.and_then(Invocation::program).as_deref() == Some("git")
         };
+        // Whether a name that is not there now can be a file alone: redirections make it, and nothing else writes there.
+        let is_made = |walk: &Effect, root: &str| {
+            let mut writes = reading.effects.iter().filter_map(|effect| match &effect.action {
+                Action::Writes(word) if effect.by != walk.by => Some((word, effect.via)),
+                _ => None,
+            });
+            let mut made = false;
+            writes.all(|(word, via)| match word.known() {
+                Some(path) if path == root => {
+                    made = true;
+                    via == Via::Redirection
+                }
+                Some(_) => true,
+                None => false,
+            }) && made
+        };
         let walks = reading.effects.iter().filter_map(|effect| {
+            let mut sole = !many && reading.bases.is_empty();
             let walk = match &effect.action {
                 // The names that git lists are no files that it reads.
                 Action::Walks(walk) if walk.names && of_git(effect) => return None,
                 Action::Walks(walk) if walk.if_dashed && undashed => return None,
                 Action::Walks(walk) => walk.clone(),
                 // What comes after it could read below the new name.
-                Action::Renames(word) if many => Walk {
-                    root: Some(word.clone()),
-                    ..Walk::default()
-                },
+                Action::Renames(word) if many => {
+                    sole = word.known().is_some_and(|root| is_made(effect, &root));
+                    Walk {
+                        root: Some(word.clone()),
+                        ..Walk::default()
+                    }
+                }
                 _ => return None,
             };
             Some(Walked {
                 tracked: walk.tracked && !walk.or_revision && !by_another(effect) && walk.here.is_some(),
                 walk,
                 bases: bases.clone(),
-                sole: !many && reading.bases.is_empty(),
+                sole,
                 object: named(&effect.object),
                 span: effect.span,
             })
