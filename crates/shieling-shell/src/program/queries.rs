@@ -113,9 +113,9 @@ fn unquoted(text: &str) -> Vec<Word> {
     words
 }
 
-/// Whether whatever a command changes is named on its line.
+/// Whether whatever a command changes is named on its line, or fed to it as the name of a file that was found.
 pub fn names_what_it_changes(command: &Invocation) -> bool {
-    !command.more
+    (!command.more || command.fed)
         && command
             .program()
             .and_then(|name| find(&name))

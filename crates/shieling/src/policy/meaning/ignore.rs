@@ -56,10 +56,8 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         let (object, span) = (effect.object.clone(), effect.span);
         match &effect.action {
             // What it is fed are names that were found, and they are looked up.
-            Action::Reads(word) | Action::Names(word)
-                if check.there.is_some()
-                    && &*word.written == MORE
-                    && effect.by.is_some_and(|by| reading.commands[by].fed) => {}
+            Action::Reads(word) | Action::Names(word) | Action::Writes(word)
+                if check.there.is_some() && is_fed(word, effect, reading) => {}
             Action::Reads(word) | Action::Names(word) if check.reads_files_alone(reading, effect) => {
                 findings.extend(check.path(word, &object, span, true));
             }
@@ -175,6 +173,8 @@ fn brings_files(reading: &Reading) -> bool {
                     .is_some_and(program::names_what_it_changes)
         };
         match &effect.action {
+            // What was found is there already.
+            Action::Writes(word) if is_fed(word, effect, reading) => false,
             Action::Writes(_) | Action::Changes(_) => !named(),
             Action::Network(_) => true,
             Action::Reads(_)
@@ -190,6 +190,11 @@ fn brings_files(reading: &Reading) -> bool {
             | Action::Doubt(..) => false,
         }
     })
+}
+
+/// Whether a word stands for what a command is fed.
+fn is_fed(word: &Word, effect: &Effect, reading: &Reading) -> bool {
+    &*word.written == MORE && effect.by.is_some_and(|by| reading.commands[by].fed)
 }
 
 /// What decides whether a word names something hidden: its pieces, how many words it becomes, and whether it is a
