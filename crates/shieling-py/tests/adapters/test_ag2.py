@@ -705,7 +705,26 @@ def test_exec_runs_programs_and_no_builtins_of_a_shell(tmp_path: Path, words: li
     assert found == ExecResult(f"Command not found: [Errno 2] No such file or directory: {words[0]!r}", 127)
 
 
-@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["bash", "-c", "./missing.sh"], "./missing.sh"),
+        (["/usr/bin/env", "python9"], "python9"),
+        (["sh", "-c", "exec nosuch"], "nosuch"),
+    ],
+)
+def test_what_a_program_says_of_another_one_stays_its_own(tmp_path: Path, words: list[str], told: str) -> None:
+    found = exec_in(tmp_path, words)
+    assert found.exit_code == 127 and told in found.output and not found.output.startswith("Command not found")
+
+
+@pytest.mark.parametrize("name", ["BASH_FUNC_exec%%", "BASH_FUNC_printenv%%"])
+def test_exec_runs_no_function_that_a_variable_defines(tmp_path: Path, name: str) -> None:
+    found = exec_in(tmp_path, ["printenv", "A"], env={"A": "1", name: "() { touch started; }"})
+    assert found == ExecResult("1", 0) and not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PPID", "OLDPWD", "BASH_COMPAT"])
 def test_exec_hands_variables_of_shells_over_without_obeying_them(tmp_path: Path, name: str) -> None:
     (tmp_path / "start").write_text("touch started\n")
     assert exec_in(tmp_path, ["printenv", name], env={name: "./start"}).output == "./start"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib.util
+import os
+import pickle
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -409,6 +412,9 @@ _ANSWERED: list[tuple[Any, dict[str, Any]]] = [
     # What is not there, is no program, or cannot be run.
     *((words, {}) for words in (["nosuch"], ["./nosuch"], ["no such"], ["it's"], ["a\\b"], ["größe"], [""], ["", "x"])),
     *((words, {}) for words in (["./plain"], ["/"], ["."], ["./bad"], ["./by-env"], ["a=b"], ["./a=b"], ["-x"], ["--"])),
+    *((words, {}) for words in (["./plain/x"], ["x" * 300], ["./loop"], ["-"], ["-", "ls"])),
+    (["echo", "x" * (128 * 1024)], {}),
+    (["echo"], {"env": {"A": "x" * (128 * 1024)}}),
     # What a command itself says is its own.
     (["sh", "-c", "echo 'env: x' >&2; exit 127"], {}),
     (["env", "nosuch"], {"env": {"LC_ALL": "C"}}),
@@ -451,6 +457,7 @@ def test_a_workspace_command_is_answered_as_by_the_original(
     ):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(mode)
+    (tmp_path / "loop").symlink_to("loop")
 
     async def answer(backend: Any) -> Any:
         try:
@@ -479,6 +486,113 @@ def test_in_the_sandbox_a_workspace_command_has_the_sandboxs_own_places(tmp_path
     result = run(backend.run('command -v ls; test -n "$HOME" && echo home', shell=True))
     assert "/ls" in result.stdout and "home" in result.stdout
     assert run(backend.run(["exit", "3"])).stderr == "exit: command not found\n"
+
+
+def test_a_workspace_keeps_nothing_of_commands_that_were_given_up(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with ShielingWorkspaceBackend(tmp_path) as backend:
+            await backend.run(["true"])
+            before = len(os.listdir("/proc/self/fd"))
+            for _ in range(30):
+                task = asyncio.create_task(backend.run(["sleep", "50"]))
+                await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                with pytest.raises(WorkspaceTimeoutError):
+                    await backend.run(["sleep", "50"], timeout=0.02)
+            assert (await backend.run(["echo", "on"])).stdout == "on\n"
+            assert len(os.listdir("/proc/self/fd")) < before + 20
+
+    run(work())
+
+
+def test_a_workspace_stays_usable_when_it_is_closed_while_commands_run(tmp_path: Path) -> None:
+    async def work() -> None:
+        backend = ShielingWorkspaceBackend(tmp_path)
+        tasks = [asyncio.create_task(backend.run(["sleep", "50"])) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await backend.aclose()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(4):
+            assert (await backend.run(["echo", "on"])).stdout == "on\n"
+        await backend.aclose()
+
+    run(work())
+
+
+def test_a_copy_of_a_workspace_and_a_forked_process_run_commands_of_their_own(tmp_path: Path) -> None:
+    backend = ShielingWorkspaceBackend(tmp_path)
+    assert run(backend.run(["echo", "on"])).stdout == "on\n"
+    for other in (copy.deepcopy(backend), pickle.loads(pickle.dumps(backend))):
+        assert run(other.run(["pwd"])).stdout == f"{tmp_path}\n"
+        run(other.aclose())
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(run(backend.run(["sh", "-c", "exit 7"])).exit_code)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    run(backend.aclose())
+
+
+@pytest.mark.parametrize("text", ["echo a\r", "echo \u202e", "echo (", "true " + "x" * 300_000])
+def test_a_workspace_without_rules_runs_what_cannot_be_read(tmp_path: Path, kind: str, text: str) -> None:
+    result = run(ShielingWorkspaceBackend(tmp_path, environment=kind).run(text, shell=True))
+    assert "not allowed" not in result.stderr
+
+
+@pytest.mark.parametrize("entry", ["env", "setsid", "exec", "cd", "sh", "nice"])
+def test_a_deny_list_of_a_workspace_denies_no_more_than_it_says(tmp_path: Path, entry: str) -> None:
+    backend = ShielingWorkspaceBackend(tmp_path, shieling={"deny": [entry]})
+    assert run(backend.run(["echo", "a"])).stdout == "a\n"
+    assert run(backend.run("echo a", shell=True)).stdout == "a\n"
+    assert run(backend.run([entry, "x"])).exit_code == 126
+
+
+def test_methods_for_files_of_a_workspace_obey_its_rules(tmp_path: Path, kind: str) -> None:
+    (tmp_path / ".env").write_text("hunter2")
+    (tmp_path / "link").symlink_to(".env")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").write_text("kept")
+
+    async def refused(call: Awaitable[Any]) -> None:
+        with pytest.raises((PermissionError, FileNotFoundError)):
+            await call
+
+    async def work() -> None:
+        ignoring = ShielingWorkspaceBackend(tmp_path, environment=kind, shieling={"ignore": [".env"]})
+        for name in (".env", "link"):
+            await refused(ignoring.read_bytes(str(tmp_path / name)))
+            await refused(ignoring.write_bytes(str(tmp_path / name), b"x"))
+        await refused(ignoring.remove(str(tmp_path / ".env")))
+        assert await ignoring.read_bytes(str(tmp_path / "d/f")) == b"kept"
+        names = [entry.name for entry in await ignoring.list_dir(str(tmp_path))]
+        assert "d" in names and ".env" not in names
+        await ignoring.make_dir(str(tmp_path / "new/deep"))
+        await ignoring.write_bytes(str(tmp_path / "new/deep/g"), b"1")
+        assert (await ignoring.stat(str(tmp_path / "new/deep/g"))).size == 1
+        assert (await ignoring.stat(str(tmp_path / "new"))).is_dir and await ignoring.exists(str(tmp_path / "d"))
+        await ignoring.remove(str(tmp_path / "new"))
+        for rules in (
+            {"readonly": True},
+            {"allow": ["ls"]},
+            {"require_write_approval": True},
+            {"approval": "always", "approver": lambda question: False},
+        ):
+            backend = ShielingWorkspaceBackend(tmp_path, environment=kind, shieling=rules)
+            if "allow" not in rules:
+                await refused(backend.write_bytes(str(tmp_path / "d/f"), b"x"))
+                await refused(backend.remove(str(tmp_path / "d")))
+            if "require_write_approval" not in rules:
+                await refused(backend.make_dir(str(tmp_path / "made")))
+            await backend.aclose()
+        await ignoring.aclose()
+
+    run(work())
+    assert (tmp_path / "d/f").read_text() == "kept" and (tmp_path / ".env").read_text() == "hunter2"
+    assert not (tmp_path / "made").exists() and not (tmp_path / "new").exists()
 
 
 def test_where_somebody_decides_a_workspace_command_is_shown_as_it_was_given(tmp_path: Path) -> None:

@@ -179,7 +179,8 @@ class Execution:
     def __init__(self, environment: str, options: Mapping[str, Any], further: Mapping[str, Any] | None) -> None:
         merged: dict[str, Any] = read_once({**options, **(further or {})})
         merged["environment"] = environment
-        if merged.get("approver") is not None or environment == "local":
+        free = environment == "sandbox" and not any(merged.get(name) for name in (*RULES, "approval"))
+        if merged.get("approver") is not None or environment == "local" or free:
             merged = {**merged, **approval_options(merged)}
         self.environment = environment
         self.options = merged

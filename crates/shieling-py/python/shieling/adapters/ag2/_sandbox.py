@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,21 +44,36 @@ __all__ = ["LocalEnvironment", "LocalSandbox", "SandboxShellTool", "ShellAdapter
 _CLOSED = "LocalSandbox has been closed."
 # The kernel takes no single word of an argv that is longer than 128 KiB.
 _LONGEST_WORD = 120_000
-_READ_BY_BASH = ("BASH_ENV", "BASHOPTS", "SHELLOPTS")
+_READ_BY_BASH = re.compile(
+    r"(?:BASH.*|SHELLOPTS|POSIXLY_CORRECT|IFS|PS4|PPID|U?EUID|UID|RANDOM|SRANDOM|SECONDS|LINENO|OLDPWD|OPT(?:IND|ERR|ARG)"
+    r"|HISTCMD|FUNCNEST|DIRSTACK|GROUPS|EPOCH.*)\Z"
+)
 
 
-def _program(argv: Sequence[str], variables: dict[str, str]) -> tuple[str, dict[str, str]]:
+def _program(argv: Sequence[str], host: dict[str, str], given: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Shell text that becomes this program, never a builtin, and the variables of that shell."""
-    # With these bash would do something before that; the program gets them from `env`.
-    own = [f"{name}={variables[name]}" for name in _READ_BY_BASH if name in variables]
-    rest = {name: value for name, value in variables.items() if name not in _READ_BY_BASH}
-    return shell_text(["exec", "--", *(["/usr/bin/env", "--", *own] if own else []), *argv]), rest
+    variables = {**host, **given}
+    # With these bash would do something before that, or change them; the program gets them from `env`.
+    names = [name for name in variables if _READ_BY_BASH.match(name) and (name in given or name.startswith("BASH"))]
+    words = ["exec", "--"]
+    if names:
+        words += ["/usr/bin/env", "--", *(f"{name}={variables.pop(name)}" for name in names)]
+        if "=" in argv[0] or argv[0] == "-":
+            # `env` would take it for a variable as well.
+            words += ["/usr/bin/nice", "-n", "0", "--"]
+    return shell_text([*words, *argv]), variables
 
 
-def _not_found(stderr: str, program: str, code: int) -> str | None:
-    """What AG2 says of a program that there is not, if that is what the shell has said."""
+def _not_found(stderr: str, program: str, code: int, workdir: Path) -> str | None:
+    """What AG2 says of a program that there is not, if that is what the shell has said of it."""
     lines = stderr.splitlines()
-    if not lines or len(lines) > 2 or not all(line.startswith(("bash: line 1: ", "/usr/bin/env: ")) for line in lines):
+    if len(lines) not in (1, 2):
+        return None
+    path = re.match(r"bash: line 1: (/.*): ", lines[0])
+    here = os.path.normpath(os.path.join(workdir, program))
+    of_path = path is not None and "/" in program and path.group(1) == here
+    by_env = re.match(rf"/usr/bin/(?:env|nice): ['\u2018]{re.escape(program)}['\u2019]: ", lines[0])
+    if not (of_path or by_env or lines[-1].startswith(f"bash: line 1: exec: {program}: ")):
         return None
     if lines[-1].endswith((": not found", ": No such file or directory", ": required file not found")):
         return f"Command not found: [Errno 2] No such file or directory: {program!r}"
@@ -174,12 +190,14 @@ class LocalSandbox(SandboxBase):
             return ExecResult(output=timed_out, exit_code=124)
         if not workdir.is_dir() and self._environment != "memory":
             return ExecResult(output=f"Working directory not found: {workdir}", exit_code=126)
-        variables = {**host_variables(self._host_env), **given_variables({**self._env_vars, **(env or {})})}
+        host = host_variables(self._host_env)
+        given = given_variables({**self._env_vars, **(env or {})})
+        variables = {**host, **given}
         command: str | list[str] = list(argv)
         if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD:
             command = argv[2]
         elif self._environment != "memory" and not self._runs_as_written:
-            command, variables = _program(argv, variables)
+            command, variables = _program(argv, host, given)
         try:
             outcome = await execution.asynchronous().run(
                 command,
@@ -198,7 +216,7 @@ class LocalSandbox(SandboxBase):
             return ExecResult(output=f"{text}\n{timed_out}" if text else timed_out, exit_code=124)
         code = exit_status(outcome)
         if code in (126, 127) and not outcome.stdout:
-            text = _not_found(outcome.stderr, argv[0], code) or text
+            text = _not_found(outcome.stderr, argv[0], code, workdir) or text
         return ExecResult(output=text, exit_code=code)
 
     def _inside(self, path: PurePosixPath) -> Path:

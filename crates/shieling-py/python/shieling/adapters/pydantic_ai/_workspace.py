@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib
-import itertools
 import os
 import re
 import shutil
 import stat as stat_module
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
-from .._execution import Execution, given_variables, is_judged_as_written, time_limit
+from .._execution import RULES, Execution, given_variables, is_judged_as_written, time_limit
+
+from ..._errors import DeniedError, FileError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from shieling import AsyncSession, Outcome
+    from shieling import AsyncSession, AsyncShieling, FileInfo, Outcome
 
 __all__ = ["ShielingWorkspaceBackend"]
 
@@ -40,12 +43,24 @@ except ImportError:
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 _MOST_OUTPUT = 10 * 1024 * 1024
 _PREVIEW = 64 * 1024
-# The kernel takes no single word of an argv that is longer than 128 KiB.
-_LONGEST_WORD = 120_000
+# The kernel takes no word or variable of this size.
+_LONGEST_WORD = 128 * 1024 - 1
 _ENV = "/usr/bin/env"
+_NOT_STARTED = (
+    *(errno.ENOENT, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.E2BIG, errno.ETXTBSY),
+    *(errno.ENOEXEC, errno.EIO, errno.ELIBBAD, errno.EINVAL),
+)
 _LARGEST_FILE = 512 * 1024 * 1024
 
 T = TypeVar("T")
+
+
+class _Shells:
+    """The shells of one process that run nothing just now."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.idle: list[AsyncSession] = []
 
 
 class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
@@ -56,6 +71,14 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
     everything that it has started.
 
     In a sandbox the methods for files stay below the directory, as commands do; in ``local`` they reach any path.
+
+    In ``local`` a command has the variables that are named here, and no others. As many shells stay until `aclose` as
+    commands have run at once.
+
+    With rules (``policy``, ``allow``, ``deny``, ``ignore``, ``readonly``, ``approval`` or an approver, and what requires
+    approval), and with a text of 128 KiB, a command runs as it was given and in bash: what it detaches ends with it then,
+    and it has the variables that all commands of `Shieling` have. The methods for files are those of `Shieling` then,
+    which obey the rules and stay below the directory; `make_dir` is the command ``mkdir -p``.
 
     Args:
         working_dir: Where commands start. It has to exist.
@@ -88,11 +111,14 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         self._environment = environment
         self._shieling = shieling
         options = dict(shieling or {})
-        self._runs_as_written = is_judged_as_written(options) or bool(options.get("readonly"))
+        self._has_rules = is_judged_as_written(options) or any(options.get(name) for name in RULES)
         self._execution: Execution | None = None
-        self._names = itertools.count(1)
-        self._idle: list[AsyncSession] = []
+        self._shells = _Shells()
         self._file_locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy works in the same directory, with shells of its own.
+        return {**vars(self), "_shells": _Shells(), "_file_locks": {}}
 
     @property
     def ref(self) -> Any:
@@ -107,7 +133,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     async def aclose(self) -> None:
         """End everything that commands have left running. The backend stays usable."""
-        self._idle.clear()
+        self._shells = _Shells()
         if self._execution is not None:
             await self._execution.aclose()
 
@@ -153,6 +179,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             ValueError: `timeout` is not a positive number of seconds, or no variable can have such a name.
             WorkspaceTimeoutError: It ran out of time. The error has the output until then.
             WorkspaceOutputLimitError: It printed more than 10 MiB to both streams together, and was ended.
+            OSError: The system cannot start such a program: a word or variable of 128 KiB, a path through a file.
             WorkspaceUnavailableError: The directory is not there (any more).
         """
         _protocol.validate_timeout(timeout)
@@ -161,38 +188,45 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         root = await asyncio.to_thread(self._alive)
         if words[0] == "":
             return _protocol.CommandResult(exit_code=126, stdout="", stderr=": Permission denied\n")
+        too_long = any(len(os.fsencode(word)) >= _LONGEST_WORD for word in words)
+        if any(len(os.fsencode(f"{name}={value}")) >= _LONGEST_WORD for name, value in variables.items()) or (
+            too_long and not isinstance(command, str)
+        ):
+            raise OSError(errno.E2BIG, os.strerror(errno.E2BIG), words[0])
         execution = await self._open()
+        limit = time_limit(None if timeout is None else float(timeout))
         try:
-            if self._runs_as_written or any(len(os.fsencode(word)) > _LONGEST_WORD for word in words):
+            if self._has_rules or too_long:
                 text = (command if isinstance(command, str) else shell_text(words)).strip() or ":"
                 outcome = await execution.asynchronous().run(
-                    text, cwd=root, env=variables, timeout=time_limit(None if timeout is None else float(timeout)), max_output=2 * _MOST_OUTPUT
+                    text, cwd=root, env=variables, timeout=limit, max_output=2 * _MOST_OUTPUT
                 )
             else:
-                outcome = await self._in_session(execution, root, words, variables, timeout)
+                outcome = await self._in_session(execution, root, words, variables, limit)
         finally:
             await asyncio.to_thread(self._alive)
         return self._result(outcome, words, timeout)
 
     async def _in_session(
-        self, execution: Execution, root: Path, words: list[str], variables: Mapping[str, str], timeout: float | None
+        self, execution: Execution, root: Path, words: list[str], variables: Mapping[str, str], limit: float
     ) -> Outcome:
         """Run a program below a shell that stays: what it detaches then has somewhere to go on."""
         shieling = execution.asynchronous()
-        session = self._idle.pop() if self._idle else shieling.session(f"workspace-{next(self._names)}")
+        shells = self._shells = self._shells if self._shells.pid == os.getpid() else _Shells()
+        session = shells.idle.pop() if shells.idle else shieling.session(f"workspace-{uuid.uuid4().hex}")
         # A sandbox has a `PATH` and a `HOME` of its own.
         clean = ["-i"] if self._environment == "local" else []
         assigned = [f"{name}={value}" for name, value in variables.items()]
         # What `env` would take for a variable as well is run by another program, which takes it for none.
-        runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in words[0] else []
+        runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in words[0] or words[0] == "-" else []
         program = shell_text(["/usr/bin/setsid", _ENV, *clean, "--", *assigned, *runner, *words])
         # The shell's own words about a killed program go nowhere; the program has standard error as descriptor 3 for it.
         text = f"{{ ( cd -- {shell_text([str(root)])} || exit 126; LC_ALL=C exec {program} 2>&3 3>&- ); }} 3>&2 2>/dev/null"
-        outcome = await session.run(text, timeout=time_limit(None if timeout is None else float(timeout)), max_output=2 * _MOST_OUTPUT)
-        # A session whose command was cancelled or ended is not used again.
-        if outcome.status in ("exited", "signalled"):
-            self._idle.append(session)
-        return outcome
+        try:
+            return await session.run(text, timeout=limit, max_output=2 * _MOST_OUTPUT)
+        finally:
+            # Where a command was given up, the next one in this shell waits for its end.
+            shells.idle.append(session)
 
     def _result(self, outcome: Outcome, words: list[str], timeout: float | None) -> Any:
         if outcome.status == "timed_out":
@@ -254,27 +288,56 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             else:
                 self._file_locks[key] = (lock, users - 1)
 
+    async def _confined(self, path: str) -> AsyncShieling:
+        """What reaches files as commands are confined to."""
+        self._path(path)
+        if self._environment != "local":
+            await asyncio.to_thread(self._reachable, path)
+        return (await self._open()).asynchronous()
+
+    @staticmethod
+    def _entry(name: str, path: str, found: FileInfo) -> Any:
+        is_dir = found.kind == "directory"
+        return _protocol.FileEntry(name=name, path=path, is_dir=is_dir, size=None if is_dir else found.size)
+
+    async def _list_by_rules(self, path: str) -> list[Any]:
+        shieling = await self._confined(path)
+        entries: list[Any] = []
+        after: str | None = None
+        while True:
+            listed = await _builtin_errors(path, shieling.ls(path, after=after))
+            for found in listed.entries:
+                where = os.path.join(path, found.path)
+                if found.kind == "link" and not found.dangling:
+                    try:
+                        found = await shieling.stat(where)
+                    except FileError:
+                        pass
+                entries.append(self._entry(os.path.basename(where), where, found))
+            if listed.next is None:
+                return entries
+            after = listed.next
+
     async def read_bytes(self, path: str) -> bytes:
         """Read a file. A FIFO or device is refused, and a directory is `IsADirectoryError`."""
         async with self._locked(path):
-            if self._environment == "local":
+            if self._environment == "local" and not self._has_rules:
                 return await self._call(path, lambda target: _read(target, path))
-            await asyncio.to_thread(self._reachable, path)
-            shieling = (await self._open()).asynchronous()
-            return await _builtin_errors(path, shieling.read_bytes(path))
+            return await _builtin_errors(path, (await self._confined(path)).read_bytes(path))
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         """Write a file and the directories above it; through a link, to where it leads."""
         async with self._locked(path):
-            if self._environment == "local":
+            if self._environment == "local" and not self._has_rules:
                 await self._call(path, lambda target: _write(target, path, data))
                 return
-            await asyncio.to_thread(self._reachable, path)
-            shieling = (await self._open()).asynchronous()
-            await _builtin_errors(path, shieling.write_file(path, data))
+            await _builtin_errors(path, (await self._confined(path)).write_file(path, data))
 
     async def stat(self, path: str) -> Any:
         """What is known of a file or directory."""
+        if self._has_rules:
+            found = await _builtin_errors(path, (await self._confined(path)).stat(path))
+            return self._entry(Path(path).name, path, found)
 
         def work(target: Path) -> Any:
             found = target.stat()
@@ -286,6 +349,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     async def list_dir(self, path: str) -> Sequence[Any]:
         """The entries of a directory, sorted by name."""
+        if self._has_rules:
+            return await self._list_by_rules(path)
 
         def work(target: Path) -> list[Any]:
             entries: list[Any] = []
@@ -303,15 +368,32 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     async def make_dir(self, path: str) -> None:
         """Make a directory and those above it."""
+        if self._has_rules:
+            self._path(path)
+            made = await self.run(["mkdir", "-p", "--", path])
+            if made.exit_code:
+                kind = FileExistsError if "File exists" in made.stderr else PermissionError
+                raise kind(f"{path}: {made.stderr.strip()}")
+            return
         await self._call(path, lambda target: target.mkdir(parents=True, exist_ok=True))
 
     async def remove(self, path: str) -> None:
         """Remove a file, a link, or a directory with its contents; never the working directory or one above it."""
 
-        def work() -> None:
+        def check() -> tuple[Path, Path]:
             root, target = self._alive(), self._path(path)
             if not target.is_symlink() and target.resolve() in (root, *root.parents):
                 raise ValueError("cannot remove the workspace root or its ancestor")
+            return root, target
+
+        if self._has_rules:
+            await asyncio.to_thread(check)
+            shieling = (await self._open()).asynchronous()
+            await _builtin_errors(path, shieling.delete(path, recursive=True))
+            return
+
+        def work() -> None:
+            _, target = check()
             # A link is removed itself, wherever it leads.
             self._reachable(str(target.parent))
             if target.is_dir() and not target.is_symlink():
@@ -323,6 +405,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     async def exists(self, path: str) -> bool:
         """Whether there is a file or directory."""
+        if self._has_rules:
+            return await (await self._confined(path)).exists(path)
         return await self._call(path, lambda target: target.exists())
 
     async def realpath(self, path: str) -> str:
@@ -354,25 +438,33 @@ def _words(command: str | Sequence[str], shell: bool) -> list[str]:
 
 
 def _without_env(stderr: str, program: str) -> str:
-    """What a command printed, where that is `env` saying that there is no such program; then in the original's words."""
+    """What a command printed; where that is `env` saying that there is no such program, in the original's words.
+
+    Raises:
+        OSError: The program could not be started for another reason.
+    """
     # As GNU's `env` quotes a name in the locale C.
     escaped = "".join(
         chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in re.sub(rb"([\\'])", rb"\\\1", os.fsencode(program))
     )
     named = rf"(?:/usr/bin/)?(?:env|nice): (?:['\u2018]{re.escape(escaped)}['\u2019]|can't execute '{re.escape(program)}'): "
-    for words, told in (("No such file or directory", "command not found"), ("Permission denied", "Permission denied")):
-        # It has advice on a name with spaces in it.
-        if re.fullmatch(rf"{named}{words}\n(?:(?:/usr/bin/)?env: use -.*\n)?", stderr):
-            return f"{program}: {told}\n"
-    return stderr
+    # It has advice on a name with spaces in it.
+    found = re.fullmatch(rf"{named}(.*)\n(?:(?:/usr/bin/)?env: use -.*\n)?", stderr)
+    number = next((one for one in _NOT_STARTED if found and found.group(1) == os.strerror(one)), None)
+    if number is None:
+        return stderr
+    if number in (errno.ENOENT, errno.EACCES):
+        told = "command not found" if number == errno.ENOENT else "Permission denied"
+        return f"{program}: {told}\n"
+    raise OSError(number, os.strerror(number), program)
 
 
 async def _builtin_errors(path: str, call: Awaitable[T]) -> T:
     """Await a method for files of `Shieling`, with the errors of the protocol."""
-    from shieling import FileError
-
     try:
         return await call
+    except DeniedError as error:
+        raise PermissionError(f"{path}: {error}") from None
     except FileError as error:
         kinds: dict[str, type[OSError]] = {
             "not_found": FileNotFoundError,
@@ -381,6 +473,8 @@ async def _builtin_errors(path: str, call: Awaitable[T]) -> T:
             "permission": PermissionError,
             "outside": PermissionError,
             "read_only": PermissionError,
+            "hidden": PermissionError,
+            "fixed": PermissionError,
         }
         raise kinds.get(error.code, OSError)(f"{path}: {error}") from None
 
