@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from confined import need
 
+from shieling import DeniedError
 from shieling.adapters.ag2 import (
     CodeAdapter,
     CodeEnvironment,
@@ -735,6 +736,15 @@ def test_exec_hands_words_over_as_they_are_where_somebody_decides(tmp_path: Path
     sandbox = LocalSandbox(tmp_path, shieling={"allow": ["ls"]})
     assert asyncio.run(sandbox.exec(["ls", "-d", "."])) == ExecResult(".", 0)
     assert asyncio.run(sandbox.exec(["env"])).exit_code == 126
+
+
+@pytest.mark.parametrize("rules", [{"readonly": True}, {"ignore": ["a.txt"]}, {"approver": lambda question: False}])
+def test_files_are_put_and_removed_within_the_rules(place: Path, rules: dict[str, Any]) -> None:
+    sandbox = LocalSandbox(place, shieling={"require_write_approval": "approver" in rules, **rules})
+    for call in (sandbox.put_file(PurePosixPath("a.txt"), b"x"), sandbox.remove_file(PurePosixPath("a.txt"))):
+        with pytest.raises(DeniedError):
+            asyncio.run(call)
+    assert (place / "a.txt").read_text() == "alpha\n"
 
 
 @pytest.mark.parametrize("entry", ["", "  "])

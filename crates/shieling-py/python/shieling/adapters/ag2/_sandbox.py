@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..._convert import shell_text
 from .._execution import (
+    RULES,
     Execution,
     HostVariables,
     exit_status,
@@ -83,9 +84,9 @@ def _not_found(stderr: str, program: str, code: int, workdir: Path) -> str | Non
 class LocalSandbox(SandboxBase):
     """Runs each argv as processes of their own in one directory, which is made at the first use.
 
-    The words are a program and its arguments; builtins of a shell are none. Where somebody decides on each command
-    (``policy``, ``allow``, ``readonly``, ``approval`` or an approver in `shieling`), and in ``memory``, the words are
-    given as they are to bash, which has builtins such as ``echo``.
+    The words are a program and its arguments; builtins of a shell are none. With rules in `shieling` (``policy``,
+    ``allow``, ``deny``, ``ignore``, ``readonly``, ``approval`` or an approver), which the methods for files obey as well,
+    and in ``memory``, the words are given as they are to bash, which has builtins such as ``echo``.
 
     Args:
         path: The working directory. ``None``: a temporary directory ``ag2_sandbox_*``.
@@ -129,7 +130,7 @@ class LocalSandbox(SandboxBase):
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
         self._bounds = shieling
         options = dict(shieling or {})
-        self._runs_as_written = is_judged_as_written(options) or bool(options.get("readonly"))
+        self._has_rules = is_judged_as_written(options) or any(options.get(name) for name in RULES)
         self._execution: Execution | None = None
 
     def _ensure_workdir(self) -> Path:
@@ -196,7 +197,7 @@ class LocalSandbox(SandboxBase):
         command: str | list[str] = list(argv)
         if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD:
             command = argv[2]
-        elif self._environment != "memory" and not self._runs_as_written:
+        elif self._environment != "memory" and not self._has_rules:
             command, variables = _program(argv, host, given)
         try:
             outcome = await execution.asynchronous().run(
@@ -238,7 +239,7 @@ class LocalSandbox(SandboxBase):
             raise RuntimeError(_CLOSED)
         target = self._inside(path)
         assert self._execution is not None
-        if self._environment != "local":
+        if self._environment != "local" or self._has_rules:
             # Commands in there may change links while this is written.
             await self._execution.asynchronous().write_file(str(path), content)
             return
@@ -251,7 +252,7 @@ class LocalSandbox(SandboxBase):
             raise RuntimeError(_CLOSED)
         target = self._inside(path)
         assert self._execution is not None
-        if self._environment != "local":
+        if self._environment != "local" or self._has_rules:
             from shieling import FileError
 
             try:
