@@ -26,6 +26,11 @@ pub(crate) struct Variables {
     undefined: BTreeSet<String>,
     /// Whether these may be any names.
     any_undefined: bool,
+    /// Whether any assignment or wildcard may end the line that it stands on: for a variable that is read-only, or
+    /// under `failglob`.
+    pub(crate) may_abort: bool,
+    /// Whether a wildcard that matches nothing may become no word.
+    pub(crate) nullglob: bool,
     /// Whether the way in which words are split is changed.
     pub(crate) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
@@ -93,6 +98,8 @@ impl Variables {
         }) && found.functions.is_subset(&self.functions)
             && (self.any_undefined || !found.any_undefined && found.undefined.is_subset(&self.undefined))
             && (self.any_associative || !found.any_associative)
+            && (self.may_abort || !found.may_abort)
+            && (self.nullglob || !found.nullglob)
             && (self.splits_otherwise || !found.splits_otherwise)
             && (self.dotglob || !found.dotglob)
             && (self.extglob || !found.extglob)
@@ -614,6 +621,14 @@ pub(crate) fn is_integer(name: &str) -> bool {
     )
 }
 
+/// Whether bash refuses to assign this variable.
+pub(crate) fn is_readonly(name: &str) -> bool {
+    matches!(
+        name,
+        "BASHOPTS" | "BASH_VERSINFO" | "EUID" | "PPID" | "SHELLOPTS" | "UID"
+    )
+}
+
 /// Whether bash by itself gives this variable values that can be any text: words of commands, what matched, names.
 pub(crate) fn set_by_the_shell(name: &str) -> bool {
     matches!(
@@ -640,10 +655,11 @@ pub(crate) fn set_by_the_shell(name: &str) -> bool {
     )
 }
 
-/// What a variable can be where the text has perhaps not assigned it yet; nothing for the shell's arguments, which are
-/// followed otherwise.
+/// What a variable can be where the text has perhaps not assigned it yet.
 pub(crate) fn as_found(name: &str) -> Option<Vec<Atom>> {
     match name {
+        // Arguments of the shell, or of another call of a function, which may have fewer.
+        _ if name.starts_with(|first: char| first.is_ascii_digit()) => Some(Vec::new()),
         _ if name.starts_with(|first: char| !first.is_alphabetic() && first != '_') => None,
         // What environments set, and what shells set by themselves, is in capitals.
         _ if name.contains(|letter: char| letter.is_lowercase()) => Some(Vec::new()),
@@ -658,7 +674,8 @@ pub(crate) fn ambient(name: &str) -> Vec<Atom> {
         // Relative to where the command stands, which is what the present directory is.
         "PWD" => vec![Atom::Here],
         "HOME" => vec![Atom::Text(HOME.to_owned())],
-        "TMPDIR" => vec![Atom::Text("/tmp".to_owned())],
+        // Where it is not set, it is nothing.
+        "TMPDIR" => vec![Atom::OneOf(vec![vec![Atom::Text("/tmp".to_owned())], Vec::new()])],
         "BASHPID" | "COLUMNS" | "EPOCHSECONDS" | "EUID" | "LINENO" | "LINES" | "OPTIND" | "PPID" | "RANDOM"
         | "SECONDS" | "SHLVL" | "SRANDOM" | "UID" | "PIPESTATUS" | "BASH_SUBSHELL" | "HISTCMD" => {
             vec![Atom::Hidden(Hidden::Number)]

@@ -145,6 +145,31 @@ impl Word {
         self.fields == Fields::Any && may_split(&self.atoms)
     }
 
+    /// Tells whether it may become no word at all.
+    pub(crate) fn may_vanish(&self, nullglob: bool) -> bool {
+        fn may_be_empty(atoms: &[Atom]) -> bool {
+            atoms.iter().all(|atom| match atom {
+                Atom::Text(text) => text.is_empty(),
+                Atom::OneOf(choices) => choices.is_empty() || choices.iter().any(|choice| may_be_empty(choice)),
+                Atom::Hidden(_) => true,
+                Atom::One | Atom::Star | Atom::Found | Atom::Here => false,
+            })
+        }
+        let always = matches!(&*self.written, "$?" | "$#" | "$$") || self.written.starts_with("$((");
+        match self.fields {
+            // A number or a name, where there is one.
+            Fields::One => {
+                let bare = self.written.starts_with(['$', '`']);
+                !always
+                    && bare
+                    && !self.atoms.is_empty()
+                    && self.atoms.iter().all(|atom| matches!(atom, Atom::Hidden(_)))
+            }
+            Fields::Glob => nullglob,
+            Fields::Any => !always && (nullglob && self.holds_wildcards() || may_be_empty(&self.atoms)),
+        }
+    }
+
     /// Returns the word without its first `bytes` bytes, which must be known text.
     pub fn after(&self, bytes: usize) -> Self {
         let atoms: Arc<[Atom]> = match &*self.atoms {

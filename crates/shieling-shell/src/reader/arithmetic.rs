@@ -15,6 +15,9 @@ impl Reader<'_> {
     pub(super) fn arithmetic(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
         self.node()?;
         let span = place.span(0, text.len());
+        if !self.cannot_fail(text) {
+            self.defined.may_give_up();
+        }
         let text = &*self.decoded(text, span);
         // Quotes do not protect here, as in a here-document's body.
         self.reads(text)?;
@@ -38,6 +41,32 @@ impl Reader<'_> {
             }
         }
         self.names(&literal, span)
+    }
+
+    /// Whether evaluating this is no error: sums and products of numbers, and of variables that are numbers.
+    fn cannot_fail(&mut self, text: &str) -> bool {
+        let decimal = |text: &str| {
+            text == "0"
+                || text.starts_with(|digit: char| ('1'..='9').contains(&digit))
+                    && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let sum = match text.split_once('=') {
+            Some((name, rest)) if crate::syntax::is_name(name.trim().trim_end_matches(['+', '-'])) => rest,
+            _ => text,
+        };
+        let sum = sum.trim();
+        let sum = sum.strip_suffix("++").or_else(|| sum.strip_suffix("--")).unwrap_or(sum);
+        sum.split(['+', '-', '*']).map(str::trim).all(|operand| {
+            decimal(operand)
+                || crate::syntax::is_name(operand)
+                    && self.lookup(operand).is_some_and(|values| {
+                        values.iter().all(|value| match value.as_slice() {
+                            [Atom::Text(text)] => decimal(text),
+                            [Atom::Hidden(Hidden::Number)] | [] => true,
+                            _ => false,
+                        })
+                    })
+        })
     }
 
     /// An operand of arithmetic that is itself expanded first.
@@ -85,7 +114,6 @@ impl Reader<'_> {
                     || text[..start].trim_end().ends_with("--")
                 {
                     self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
-                    self.defined.assigned(name);
                 }
             } else {
                 at += 1;

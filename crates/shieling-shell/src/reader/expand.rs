@@ -339,7 +339,10 @@ impl Reader<'_> {
             Printed::WorkingDirectory | Printed::Text(Hidden::Path) if self.stands_among_blanks() => Hidden::Path,
             Printed::WorkingDirectory | Printed::Text(Hidden::Path) => Hidden::Name,
             Printed::NewFile if quoted || self.whole_words => {
-                let mut path = self.variable("TMPDIR");
+                let mut path = match self.values_here("TMPDIR") {
+                    None => vec![Atom::Text("/tmp".to_owned())],
+                    Some(_) => self.variable("TMPDIR"),
+                };
                 path.extend([Atom::Text("/tmp.".to_owned()), Atom::Hidden(Hidden::Letters)]);
                 // It prints nothing where it fails.
                 atoms.push(Atom::OneOf(vec![Vec::new(), joined(path)]));
@@ -368,7 +371,12 @@ impl Reader<'_> {
             Action::Writes(path) => effect.via == Via::Redirection && path.known().as_deref() != Some("/dev/null"),
             _ => false,
         });
-        if redirects || text.contains(">&") || text.contains("&>") || text.contains("|&") {
+        // What it prints may go elsewhere.
+        let elsewhere = text
+            .replace("2>/dev/null", "")
+            .replace("2> /dev/null", "")
+            .contains('>');
+        if redirects || elsewhere || text.contains("|&") {
             return Ok(Printed::ANYTHING);
         }
         Ok(self.printed(first))
@@ -576,6 +584,7 @@ impl Reader<'_> {
         match target.known() {
             Some(name) if crate::syntax::is_name(&name) => Ok(self.variable(&name)),
             Some(_) | None => {
+                self.defined.may_give_up();
                 self.evaluated_word(&target, span)?;
                 Ok(vec![Atom::Hidden(Hidden::Anything)])
             }
@@ -599,6 +608,10 @@ impl Reader<'_> {
         if self.defined.associative.contains(name) && self.variables.keep(name) && self.found.keep(name) {
             let index = &*self.decoded(index, span);
             return self.body(index, Place::Within(span), span).map(drop);
+        }
+        if index.bytes().any(|byte| !byte.is_ascii_digit()) {
+            // It may be before the first element.
+            self.defined.may_give_up();
         }
         self.arithmetic(index, Place::Within(span))
     }

@@ -202,6 +202,7 @@ impl Reader<'_> {
                 because,
             });
         }
+        self.without_words_that_vanish(&launch, &name)?;
         let pathed = first.atoms.len() > 1 || first.prefix().contains('/');
         let system = first.known().is_some_and(|path| {
             SYSTEM
@@ -626,6 +627,8 @@ impl Reader<'_> {
                 self.found.dotglob = true;
             }
             Some("extglob") => self.found.extglob = true,
+            Some("nullglob") => (self.found.nullglob, self.looked_up) = (true, true),
+            Some("failglob") => (self.found.may_abort, self.looked_up) = (true, true),
             Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
             | None => {
                 self.doubt(
@@ -872,7 +875,8 @@ impl Reader<'_> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
         let (mut array, mut not_exported) = (false, false);
         let mut exported = run.name == "export";
-        let names_keys = self.declares_for_certain(run);
+        self.found.may_abort |= run.name == "readonly";
+        let names_keys = self.declares_for_certain_here(run);
         for word in &run.args {
             let text = word.known();
             exported |= match text.as_deref() {
@@ -887,6 +891,7 @@ impl Reader<'_> {
             if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
                 integer |= flags.contains('i');
                 array |= flags.contains(['a', 'A']);
+                self.found.may_abort |= flags.contains('r');
                 if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
                     let because =
                         "its values are not what is assigned: letters change, or it stands for another variable";
@@ -977,9 +982,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether a declaration with `-A` makes arrays that have names for keys: nothing in it can fail.
-    fn declares_for_certain(&self, run: &Run) -> bool {
-        let declares = matches!(&*run.name, "declare" | "typeset") || run.name == "local" && self.in_function;
+    /// Whether a declaration declares all that it names, as arrays that have names for keys with `-A`: nothing in it can
+    /// fail.
+    pub(super) fn declares_for_certain(&self, argv: &[Word]) -> bool {
+        let Some((first, args)) = argv.split_first() else {
+            return false;
+        };
+        let name = first.known().unwrap_or_default();
+        let declares =
+            matches!(&*name, "declare" | "typeset" | "export" | "readonly") || name == "local" && self.in_function;
+        let own = self.variables.functions.contains(&*name) || self.found.functions.contains(&*name);
         let plain = |word: &Word| match word.known() {
             Some(text) if text.starts_with(['-', '+']) => text
                 .strip_prefix('-')
@@ -989,7 +1001,14 @@ impl Reader<'_> {
                 is_name(name) && !name.starts_with("BASH") && !OWN_ARRAYS.contains(&name)
             }
         };
-        declares && run.args.iter().all(plain)
+        declares && !own && args.iter().all(plain)
+    }
+
+    fn declares_for_certain_here(&self, run: &Run) -> bool {
+        let argv: Vec<Word> = std::iter::once(Word::text(&run.name, run.span))
+            .chain(run.args.iter().cloned())
+            .collect();
+        self.declares_for_certain(&argv)
     }
 
     /// A value that declares a list although it was quoted: its elements expand.
@@ -1109,6 +1128,28 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
+    /// Follows a command once more without the words that may be none: an option before one takes the next word then.
+    fn without_words_that_vanish(&mut self, launch: &Launch, name: &str) -> Result<(), Unreadable> {
+        self.looked_up |= launch.argv.iter().any(|word| word.fields == Fields::Glob);
+        let last = launch.argv.len() - 1;
+        let vanishing: Vec<usize> = (1..last)
+            .filter(|at| launch.argv[*at].may_vanish(self.variables.nullglob || self.found.nullglob))
+            .collect();
+        if self.varying || vanishing.is_empty() || matches!(name, "test" | "[") {
+            return Ok(());
+        }
+        self.varying = true;
+        let all = (vanishing.len() > 1).then(|| vanishing.clone());
+        let mut variants = vanishing.into_iter().map(|at| vec![at]).chain(all);
+        let result = variants.try_for_each(|without| {
+            let kept = launch.argv.iter().enumerate().filter(|(at, _)| !without.contains(at));
+            let argv = kept.map(|(_, word)| word.clone()).collect();
+            self.launch(Launch { argv, ..launch.clone() })
+        });
+        self.varying = false;
+        result
+    }
+
     /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
     /// given it that.
     fn is_ambient(&mut self, word: &Word) -> bool {

@@ -155,6 +155,8 @@ pub(crate) struct Reader<'a> {
     defined: Defined,
     /// What the present command declares, of what had no value before it.
     declared_first: Vec<String>,
+    /// Whether a command is followed once more without a word that may be none.
+    varying: bool,
     /// Whether the body of a function is being walked.
     in_function: bool,
     input: Input,
@@ -196,6 +198,12 @@ struct Defined {
     assigned: BTreeSet<String>,
     /// What brings back how things stood, the last step first.
     undo: Vec<Undo>,
+    /// Whether there is a further line that runs if one is given up, as after an error in an expansion.
+    lines: bool,
+    /// How many steps there were when the present line began.
+    line: usize,
+    /// Whether the rest of a line may have been given up: nothing is certain from there on.
+    given_up: bool,
 }
 
 #[derive(Debug)]
@@ -207,19 +215,19 @@ enum Undo {
 
 impl Defined {
     fn function(&mut self, name: &str) {
-        if self.functions.insert(name.to_owned()) {
+        if !self.given_up && self.functions.insert(name.to_owned()) {
             self.undo.push(Undo::Function(name.to_owned()));
         }
     }
 
     fn associative(&mut self, name: &str) {
-        if self.associative.insert(name.to_owned()) {
+        if !self.given_up && self.associative.insert(name.to_owned()) {
             self.undo.push(Undo::Associative(name.to_owned()));
         }
     }
 
     fn assigned(&mut self, name: &str) {
-        if self.assigned.insert(name.to_owned()) {
+        if !self.given_up && self.assigned.insert(name.to_owned()) {
             self.undo.push(Undo::Assigned(name.to_owned()));
         }
     }
@@ -233,6 +241,14 @@ impl Defined {
                 Undo::Function(_) | Undo::Associative(_) => None,
             });
         assigned.collect()
+    }
+
+    /// Something may fail so that bash goes on with the next line.
+    fn may_give_up(&mut self) {
+        if self.lines && !self.given_up {
+            self.back_to(self.line);
+            self.given_up = true;
+        }
     }
 
     /// Brings back what was defined when there were so many steps.
@@ -274,6 +290,7 @@ impl<'a> Reader<'a> {
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             declared_first: Vec::new(),
+            varying: false,
             in_function: false,
             input: Input::Nothing,
             plain_sh: false,

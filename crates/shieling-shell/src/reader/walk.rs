@@ -40,13 +40,19 @@ impl Reader<'_> {
                 None,
             );
         }
-        self.list(
-            &program.list,
-            Source {
-                place,
-                documents: &program.documents,
-            },
-        )
+        let source = Source {
+            place,
+            documents: &program.documents,
+        };
+        self.defined.lines |= text.contains('\n');
+        for part in &program.list.0 {
+            self.defined.line = self.defined.undo.len();
+            if self.variables.may_abort || self.found.may_abort {
+                self.defined.may_give_up();
+            }
+            self.part(part, source)?;
+        }
+        Ok(())
     }
 
     /// The tree of a text, which is parsed once however often it is walked.
@@ -60,13 +66,14 @@ impl Reader<'_> {
     }
 
     fn list(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
-        for (and_or, separator) in &list.0 {
-            match separator {
-                Separator::Sequence => self.and_or(and_or, source)?,
-                Separator::Async => self.scope(|reader| reader.and_or(and_or, source))?,
-            }
+        list.0.iter().try_for_each(|part| self.part(part, source))
+    }
+
+    fn part(&mut self, (and_or, separator): &(AndOrList, Separator), source: Source<'_>) -> Result<(), Unreadable> {
+        match separator {
+            Separator::Sequence => self.and_or(and_or, source),
+            Separator::Async => self.scope(|reader| reader.and_or(and_or, source)),
         }
-        Ok(())
     }
 
     fn and_or(&mut self, and_or: &AndOrList, source: Source<'_>) -> Result<(), Unreadable> {
@@ -278,10 +285,13 @@ impl Reader<'_> {
         }
         match compound {
             CompoundCommand::Arithmetic(expression) => {
-                self.arithmetic(&expression.value, source.place.inner(expression.range.start))
+                self.arithmetic(&expression.value, source.place.inner(expression.range.start))?;
+                self.given_a_number(&expression.value);
+                Ok(())
             }
             CompoundCommand::ArithmeticFor { expressions, body } => {
                 self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
+                self.given_a_number(expressions.value.split(';').next().unwrap_or_default());
                 self.list(body, source)
             }
             CompoundCommand::BraceGroup(list) => self.list(list, source),
@@ -373,7 +383,10 @@ impl Reader<'_> {
             self.globbed(&word, None);
             self.assign(variable, element(&word), at)?;
         }
-        self.defined.assigned(variable);
+        // `select` leaves it empty where the answer is none of the list.
+        if !self.written(span).starts_with("select") {
+            self.defined.assigned(variable);
+        }
         self.list(body, source)
     }
 
@@ -513,7 +526,9 @@ impl Reader<'_> {
             declared
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;
-            self.given_values(&declared);
+            if self.declares_for_certain(&argv) {
+                self.given_values(&declared);
+            }
         }
         let first = self.commands();
         let launch = Launch {
@@ -545,6 +560,19 @@ impl Reader<'_> {
     fn given_values(&mut self, assignments: &[&Assignment]) {
         for assignment in assignments.iter().filter(|assignment| assignment.subscript.is_none()) {
             self.defined.assigned(&assignment.name);
+        }
+    }
+
+    /// Records that arithmetic gives a variable a value, if it is no more than that: `i=0`, `i++`.
+    fn given_a_number(&mut self, expression: &str) {
+        let expression = expression.trim().trim_start_matches("++").trim_start_matches("--");
+        let end = expression.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_+-*= ".contains(letter);
+        let changes = rest.contains(['=', '+', '-']) || expression.len() < rest.len();
+        let refused = self.variables.may_abort || self.found.may_abort;
+        if !refused && crate::syntax::is_name(name) && rest.chars().all(plain) && changes && !rest.contains("==") {
+            self.defined.assigned(name);
         }
     }
 
@@ -607,6 +635,9 @@ impl Reader<'_> {
             self.reading.dotglob = true;
         }
         self.looked_up |= !self.found.integers.is_empty();
+        if crate::variables::is_readonly(name) {
+            self.defined.may_give_up();
+        }
         if crate::variables::is_integer(name)
             || self.variables.integers.contains(name)
             || self.found.integers.contains(name)
