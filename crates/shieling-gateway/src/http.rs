@@ -38,7 +38,7 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::ask::BoxFuture;
@@ -68,7 +68,7 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 /// How much of what a host sends after HTTP is read at once, in bytes.
 const FRAMES_BUFFER_BYTES: usize = 16 * 1024;
 
-/// How long what could be the beginning of a secret is held back after HTTP.
+/// How long what could be the beginning of a secret is held back when nothing follows.
 const HELD_BACK_MAX: Duration = Duration::from_millis(100);
 
 const H2: &[u8] = b"h2";
@@ -414,6 +414,7 @@ impl Site {
             inner: body,
             stream: self.shared.redactor.stream(),
             held: 0,
+            waiting: None,
             trailers: None,
             ended: false,
         };
@@ -847,6 +848,8 @@ struct Redacted {
     stream: RedactStream,
     /// How many bytes are held back.
     held: u64,
+    /// Until when, while the host sends nothing.
+    waiting: Option<Pin<Box<Sleep>>>,
     trailers: Option<HeaderMap>,
     ended: bool,
 }
@@ -863,7 +866,20 @@ impl Body for Redacted {
             if self.ended {
                 return Poll::Ready(self.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
             }
-            let text = match std::task::ready!(Pin::new(&mut self.inner).poll_frame(context)) {
+            let frame = match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Ready(frame) => frame,
+                // The host may wait for an answer to these bytes.
+                Poll::Pending if self.stream.is_holding() => {
+                    let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(HELD_BACK_MAX)));
+                    std::task::ready!(waiting.as_mut().poll(context));
+                    self.waiting = None;
+                    self.held = 0;
+                    return Poll::Ready(Some(Ok(Frame::data(self.stream.release().into()))));
+                }
+                Poll::Pending => return Poll::Pending,
+            };
+            self.waiting = None;
+            let text = match frame {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => {

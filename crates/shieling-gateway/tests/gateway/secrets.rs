@@ -1,11 +1,14 @@
 //! Secrets: where they are put in, and all the places where they are not.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use shieling_gateway::{End, Gateway, GatewayConfig, Roots, Secret};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::TlsConnector;
 
 use crate::gateway::fixture::{Fixture, config};
@@ -250,6 +253,39 @@ space_tests! {
         let connector = connector(other.trust().unwrap().authority_pem(), &[]);
         begin(&connector, setup.fixture.connect("api.example", 443).await, "api.example").await.unwrap_err();
         assert_eq!(setup.seen(), "");
+    }
+
+    async fn a_body_that_pauses_within_what_could_be_the_secret_is_passed_on_and_the_rest_is_hidden() {
+        let ca = Ca::new();
+        let fixture = gateway(&ca);
+        let placeholder = placeholder(&fixture.gateway);
+        let listener = tokio::net::TcpListener::bind("93.184.0.10:443").await.unwrap();
+        let acceptor = ca.acceptor(&["api.example"], &["http/1.1"]);
+        let (arrived, next) = tokio::sync::oneshot::channel();
+        tokio::spawn(async move {
+            let mut host = acceptor.accept(listener.accept().await.unwrap().0).await.unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", 5 + VALUE.len());
+            host.write_all(format!("{head}ping {}", &VALUE[..9]).as_bytes()).await.unwrap();
+            host.flush().await.unwrap();
+            next.await.unwrap();
+            host.write_all(&VALUE.as_bytes()[9..]).await.unwrap();
+            host.flush().await.unwrap();
+            std::future::pending::<()>().await;
+        });
+        let connector = connector(fixture.gateway.trust().unwrap().authority_pem(), &[]);
+        let mut stream = begin(&connector, fixture.connect("api.example", 443).await, "api.example").await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: api.example\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        let first = async {
+            while !answer.ends_with(&VALUE.as_bytes()[..9]) {
+                answer.push(stream.read_u8().await.unwrap());
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), first).await.expect("nothing is held back for ever");
+        arrived.send(()).unwrap();
+        let mut rest = vec![0; VALUE.len() - 9];
+        stream.read_exact(&mut rest).await.unwrap();
+        assert_eq!(String::from_utf8(rest).unwrap(), placeholder[9..]);
     }
 
     async fn outputs_are_redacted_in_parts() {
