@@ -155,6 +155,7 @@ impl Gateway {
             questions: Questions::new(config.asker, &limits),
             outside: Outside {
                 resolver: config.resolver,
+                proxy_redactor: config.proxy.as_ref().map(Proxy::redactor).unwrap_or_default(),
                 proxy: config.proxy,
                 no_proxy: config.no_proxy,
                 resolve_wait: limits.resolve,

@@ -380,10 +380,30 @@ impl Site {
     /// Checks a request, sends it to the host and returns the response.
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<ResponseBody>, Refusal> {
         let name = self.check(&request)?;
+        let redactor = self.redactor(&name);
+        if redactor.is_some() && *request.method() == Method::TRACE {
+            self.deny_request(
+                None,
+                "the answer to `TRACE` would repeat the credentials that are added to it",
+            );
+            return Err(Refusal {
+                status: StatusCode::METHOD_NOT_ALLOWED,
+                text: "`TRACE` is not passed on: its answer would repeat the credentials that the gateway adds to it; \
+                       use another method"
+                    .to_owned(),
+            });
+        }
         let number = self.live.request(request.method().as_str(), request.uri().path());
         let client_upgrade = take_upgrade(&mut request);
         self.upgrading.store(client_upgrade.is_some(), Ordering::Release);
         self.prepare(&mut request, &name, client_upgrade.is_some());
+        if redactor.is_some() {
+            let headers = request.headers_mut();
+            // A compressed response could not be searched for the credentials, nor could compressed frames. A host that
+            // was told a secret once can give it back later.
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+            headers.remove(SEC_WEBSOCKET_EXTENSIONS);
+        }
         let mut response = self.send(request, &name).await?;
         self.live.response(number, response.status().as_u16());
         let headers = response.headers();
@@ -393,13 +413,12 @@ impl Site {
                 text: format!("the response of `{name}` has `Content-Length` and `Transfer-Encoding`"),
             });
         }
-        let redact = self.secure && !self.shared.redactor.is_empty();
-        if redact {
-            redact_headers(&self.shared.redactor, response.headers_mut());
-            redact_reason(&self.shared.redactor, response.extensions_mut());
+        if let Some(redactor) = redactor {
+            redact_headers(redactor, response.headers_mut());
+            redact_reason(redactor, response.extensions_mut());
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return self.upgrade(client_upgrade, response, redact);
+            return self.upgrade(client_upgrade, response, redactor);
         }
         self.upgrading.store(false, Ordering::Release);
         if self.closed_early.swap(false, Ordering::AcqRel) {
@@ -407,18 +426,30 @@ impl Site {
         }
         strip_hop_by_hop(response.headers_mut(), false);
         let (parts, body) = response.into_parts();
-        if !redact {
+        let Some(redactor) = redactor else {
             return Ok(Response::from_parts(parts, body.boxed_unsync()));
-        }
+        };
         let body = Redacted {
             inner: body,
-            stream: self.shared.redactor.stream(),
+            stream: match self.secure {
+                true => redactor.stream(),
+                false => redactor.uniform_stream(),
+            },
             held: 0,
             waiting: None,
             trailers: None,
             ended: false,
         };
         Ok(Response::from_parts(parts, body.boxed_unsync()))
+    }
+
+    /// Removes from responses the credentials that the gateway adds to requests for a host; none if it adds none.
+    fn redactor(&self, name: &HostName) -> Option<&Redactor> {
+        let redactor = match self.secure {
+            true => &self.shared.redactor,
+            false => self.shared.outside.proxy_redactor(name)?,
+        };
+        (!redactor.is_empty()).then_some(redactor)
     }
 
     /// Checks that a request is for a host that this connection may reach, in a form that has one reading. Returns the
@@ -525,12 +556,7 @@ impl Site {
         // The gateway's server side has answered it.
         request.headers_mut().remove(EXPECT);
         if self.secure {
-            let headers = request.headers_mut();
-            self.shared.vault.fill(name, self.port, headers);
-            // A compressed response could not be searched for the secret, nor could compressed frames. A host that was
-            // told the secret once can give it back later.
-            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            headers.remove(SEC_WEBSOCKET_EXTENSIONS);
+            self.shared.vault.fill(name, self.port, request.headers_mut());
         }
     }
 
@@ -695,7 +721,7 @@ impl Site {
         &self,
         client: Option<OnUpgrade>,
         mut response: Response<Incoming>,
-        redact: bool,
+        redactor: Option<&Redactor>,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Some(client) = client else {
             return Err(Refusal {
@@ -705,7 +731,10 @@ impl Site {
         };
         self.framing.lock().expect("no panic while held").stop();
         let host = hyper::upgrade::on(&mut response);
-        let redacted = redact.then(|| self.shared.redactor.terminal_stream());
+        let redacted = redactor.map(|redactor| match self.secure {
+            true => redactor.terminal_stream(),
+            false => redactor.uniform_stream(),
+        });
         let passing = async move {
             let (Ok(client), Ok(host)) = tokio::join!(client, host) else {
                 return;

@@ -16,6 +16,7 @@ use crate::address::{self, AddressClass};
 use crate::name::{HOST_INTERNAL, HostName};
 use crate::permit::{Permit, Verdict, with_reason};
 use crate::proxy::{NoProxy, Proxy};
+use crate::redact::Redactor;
 use crate::resolve::Resolver;
 use crate::rule::Protocol;
 
@@ -114,6 +115,8 @@ impl Addresses {
 pub(crate) struct Outside {
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) proxy: Option<Proxy>,
+    /// Removes the credentials of the proxy from texts.
+    pub(crate) proxy_redactor: Redactor,
     pub(crate) no_proxy: NoProxy,
     pub(crate) resolve_wait: Duration,
     pub(crate) connect_wait: Duration,
@@ -134,6 +137,12 @@ impl Outside {
     /// The value of `Proxy-Authorization` for requests in absolute form.
     pub(crate) fn proxy_authorization(&self) -> Option<&str> {
         self.proxy.as_ref()?.authorization.as_deref()
+    }
+
+    /// Removes the credentials of the proxy through which a name is reached; none if it is reached without.
+    pub(crate) fn proxy_redactor(&self, name: &HostName) -> Option<&Redactor> {
+        self.proxy_for(&Target::Name(name.clone()))
+            .map(|_| &self.proxy_redactor)
     }
 
     /// Connects to a target. `plain_http` says that requests of HTTP follow, which a proxy takes in absolute form.
@@ -359,6 +368,7 @@ mod tests {
                 addresses.iter().map(|address| address.parse().unwrap()).collect(),
             )),
             proxy: None,
+            proxy_redactor: Redactor::default(),
             no_proxy: NoProxy::default(),
             resolve_wait: Duration::from_secs(1),
             connect_wait: Duration::from_secs(2),

@@ -9,6 +9,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ipnet::IpNet;
 
+use crate::redact::Redactor;
+
+/// What stands before the credentials in a header.
+const BASIC: &str = "Basic ";
+
+/// The shortest form of the credentials that is removed from texts, in bytes. A shorter one occurs by chance.
+const REDACTED_BYTES_MIN: usize = 8;
+
 /// An HTTP proxy: `http://[USER[:PASSWORD]@]HOST[:PORT]`. Its password is not printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
@@ -79,6 +87,19 @@ impl Proxy {
             authorization,
         })
     }
+
+    /// Removes the credentials from texts.
+    pub(crate) fn redactor(&self) -> Redactor {
+        let basic = self
+            .authorization
+            .as_deref()
+            .and_then(|value| value.strip_prefix(BASIC));
+        let plain = basic.and_then(|basic| String::from_utf8(STANDARD.decode(basic).ok()?).ok());
+        let long_enough = |text: &&str| text.len() >= REDACTED_BYTES_MIN;
+        let texts: Vec<&str> = plain.as_deref().into_iter().chain(basic).filter(long_enough).collect();
+        let hidden: Vec<String> = texts.iter().map(|text| "x".repeat(text.len())).collect();
+        Redactor::new(texts.into_iter().zip(hidden.iter().map(String::as_str)))
+    }
 }
 
 /// The header for `USER[:PASSWORD]`, which may be percent-encoded.
@@ -90,7 +111,7 @@ fn authorization(credentials: &str) -> Result<String, ProxyError> {
     }
     plain.push(b':');
     plain.extend(decode(password)?);
-    Ok(format!("Basic {}", STANDARD.encode(plain)))
+    Ok(format!("{BASIC}{}", STANDARD.encode(plain)))
 }
 
 /// Undoes percent-encoding.

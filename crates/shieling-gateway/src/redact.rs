@@ -94,6 +94,7 @@ impl Redactor {
             held: Vec::new(),
             shown: 0,
             shown_max: 0,
+            uniform: false,
         }
     }
 
@@ -105,6 +106,15 @@ impl Redactor {
     pub fn terminal_stream(&self) -> RedactStream {
         RedactStream {
             shown_max: SHOWN_BYTES_MAX,
+            ..self.stream()
+        }
+    }
+
+    /// Begins a text that comes from strangers. They could guess at a secret, one character after another, by what is
+    /// held back: here this does not depend on what it is.
+    pub(crate) fn uniform_stream(&self) -> RedactStream {
+        RedactStream {
+            uniform: true,
             ..self.stream()
         }
     }
@@ -139,6 +149,8 @@ pub struct RedactStream {
     shown: usize,
     /// How many may be.
     shown_max: usize,
+    /// As much is held back as a secret may be long, whatever it is.
+    uniform: bool,
 }
 
 impl RedactStream {
@@ -155,7 +167,10 @@ impl RedactStream {
             Cow::Borrowed(_) => std::mem::take(&mut self.held),
             Cow::Owned(text) => text,
         };
-        let held = self.redactor.unfinished(&text);
+        let held = match (self.uniform, self.redactor.pairs.first()) {
+            (true, Some((longest, _))) => text.len().min(longest.needle().len() - 1),
+            _ => self.redactor.unfinished(&text),
+        };
         let decided = text.len() - held;
         let until = if held <= self.shown_max {
             text.len()
@@ -350,6 +365,36 @@ mod tests {
         assert_eq!(
             quoted.redact(br#"{"p":"pass\"w\\ord1"}"#).as_ref(),
             br#"{"p":"aaaa\"b\\ccc2"}"#
+        );
+    }
+
+    #[test]
+    fn what_a_uniform_stream_holds_back_says_nothing_of_the_secret() {
+        let redactor = redactor();
+        for begun in [&VALUE[..9], "another_9"] {
+            let mut stream = redactor.uniform_stream();
+            let text = "a".repeat(200);
+            let first = stream.push(format!("{text}{begun}").as_bytes()).len();
+            assert!(stream.is_holding());
+            let released = stream.release().len();
+            assert!(!stream.is_holding());
+            let longest = redactor.pairs[0].0.needle().len();
+            assert_eq!((first, released), (209 - (longest - 1), longest - 1), "{begun}");
+            assert_eq!(stream.push(b"s"), b"", "{begun}");
+            assert_eq!(
+                (stream.finish(), stream.is_holding()),
+                (b"s".to_vec(), false),
+                "{begun}"
+            );
+        }
+        let mut stream = redactor.uniform_stream();
+        let mut given = stream.push(VALUE[..9].as_bytes());
+        given.extend(stream.release());
+        given.extend(stream.push(VALUE[9..].as_bytes()));
+        given.extend(stream.finish());
+        assert_eq!(
+            String::from_utf8(given).unwrap(),
+            format!("{}{}", &VALUE[..9], &PLACEHOLDER[9..])
         );
     }
 

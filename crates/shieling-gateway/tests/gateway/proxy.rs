@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use shieling_gateway::{GatewayConfig, NoProxy, Proxy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,7 +48,9 @@ space_tests! {
         fixture.table.set("near.example", "93.184.0.10");
         let request = |host: &str| format!("GET /x?y HTTP/1.1\r\nHost: {host}\r\nProxy-Authorization: mine\r\n\r\n");
         let answer = fixture.exchange("far.example", 80, request("far.example").as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        // The server has sent back the request that it got from the proxy.
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("GET http://far.example/x?y"), "{answer}");
+        assert!(!answer.contains(&STANDARD.encode("user:pass")), "{answer}");
         let answer = fixture.exchange("far.example", 7000, request("any").as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         let answer = fixture.exchange("near.example", 80, request("near.example").as_bytes()).await;
@@ -58,5 +62,26 @@ space_tests! {
         assert!(heads[1].starts_with("CONNECT far.example:7000 HTTP/1.1\r\n"), "{}", heads[1]);
         assert_eq!(fixture.table.asked(), ["near.example"]);
         assert!(fixture.report().connections[0].address.is_none());
+    }
+
+    async fn a_command_does_not_get_the_credentials_of_the_proxy_back() {
+        let heads = proxy("93.184.0.10:80").await;
+        servers::http("93.184.0.10:80", itself).await;
+        let proxy = Some(Proxy::parse("http://user:p%40ssword@127.0.0.1:3128").unwrap());
+        let no_proxy = NoProxy::parse("near.example");
+        let fixture = Fixture::with(GatewayConfig { proxy, no_proxy, ..config(&["far.example", "near.example"]) });
+        fixture.table.set("near.example", "93.184.0.10");
+        let trace = |host: &str| format!("TRACE / HTTP/1.1\r\nHost: {host}\r\nMax-Forwards: 0\r\n\r\n");
+        let answer = fixture.exchange("far.example", 80, trace("far.example").as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 405") && answer.contains("shieling: `TRACE` is not passed on"), "{answer}");
+        assert!(fixture.denied("far.example", Some(80)).await.contains("TRACE"));
+        let answer = fixture.exchange("near.example", 80, trace("near.example").as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "nothing is added to it: {answer}");
+        // A page that names them decoded.
+        let page = "GET /user:p@ssword HTTP/1.1\r\nHost: far.example\r\nAccept-Encoding: gzip\r\n\r\n";
+        let answer = fixture.exchange("far.example", 80, page.as_bytes()).await;
+        assert!(answer.contains("GET http://far.example/xxx") && !answer.contains("p@ssword"), "{answer}");
+        let heads = heads.lock().unwrap().clone();
+        assert!(heads.len() == 1 && heads[0].contains("identity"), "{heads:?}");
     }
 }
