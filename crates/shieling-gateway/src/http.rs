@@ -511,18 +511,20 @@ impl Site {
         };
         let (host, port) = split_port(named).ok_or_else(|| malformed("`Host` is not well-formed"))?;
         let default_port = if self.secure { 443 } else { 80 };
-        let name = HostName::parse(host)
-            .ok()
-            .filter(|_| port.unwrap_or(default_port) == self.port);
-        let Some(name) = name else {
-            self.deny_request(
-                Some(named),
-                &format!("a connection to `{}` carries a request for `{named}`", self.name),
-            );
-            return Err(refuse(
-                StatusCode::FORBIDDEN,
-                &format!("`{named}` is another host than `{}`", self.name),
-            ));
+        let name = HostName::parse(host).ok();
+        // Many clients leave the port out. The name then is the one that this connection is for.
+        let port = match port {
+            None if name.as_ref() == Some(&self.name) => self.port,
+            port => port.unwrap_or(default_port),
+        };
+        let Some(name) = name.filter(|_| port == self.port) else {
+            let own = format!("{}:{}", self.name, self.port);
+            let because = format!("a connection to `{own}` carries a request for `{host}:{port}`");
+            let instead = format!("send `{own}` as `Host`, or open a connection of its own for the other host");
+            let text = format!("{because}; {instead}");
+            self.shared
+                .deny(format!("{host}:{port}"), Some(self.port), because, Some(instead));
+            return Err(refuse(StatusCode::FORBIDDEN, &text));
         };
         if name == self.name {
             return Ok(name);

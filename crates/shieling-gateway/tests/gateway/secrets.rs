@@ -213,12 +213,22 @@ space_tests! {
         request(stream, &get(8443)).await;
         let stream = begin(&connector(&ca.pem, &[]), fixture.connect("api.example", 443).await, "api.example").await.unwrap();
         request(stream, &get(443)).await;
+        // Without its port, the name is that of the connection.
+        let stream = begin(&ours, fixture.connect("api.example", 8443).await, "api.example").await.unwrap();
+        let answer = request(stream, &get(8443).replace(":8443", "")).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let stream = begin(&ours, fixture.connect("api.example", 8443).await, "api.example").await.unwrap();
+        let answer = request(stream, &get(9000)).await;
+        let because = "a connection to `api.example:8443` carries a request for `api.example:9000`";
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(&format!("shieling: {because}; ")), "{answer}");
+        assert_eq!(fixture.denied("api.example:9000", Some(8443)).await, because);
+        assert!(fixture.report().denied[0].instead.as_deref().unwrap().contains("`api.example:8443`"));
         assert!(on_8443.lock().unwrap()[0].contains(VALUE) && on_443.lock().unwrap()[0].contains(&placeholder));
         // What is not TLS is passed on at that port for other hosts, and refused for the secret's.
         assert_eq!(fixture.exchange("other.example", 8443, b"x").await, "x");
         fixture.exchange("api.example", 8443, get(8443).as_bytes()).await;
         assert!(fixture.denied("api.example", Some(8443)).await.contains("is not TLS"));
-        assert_eq!(on_8443.lock().unwrap().len(), 1);
+        assert_eq!(on_8443.lock().unwrap().len(), 2);
     }
 
     async fn the_secrets_host_gets_it_also_by_another_hosts_address() {
