@@ -140,7 +140,8 @@ impl Gateway {
     /// If there is no runtime, or the configuration does not hold together.
     pub fn start(config: GatewayConfig) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::Runtime)?;
-        let limits = config.limits;
+        let mut limits = config.limits;
+        limits.connections = limits.connections.min(affordable_connections());
         let names =
             Names::new(config.pool_v4, config.pool_v6, limits.names, limits.unknown_names).map_err(StartError::Pool)?;
         let vault = Vault::new(config.secrets).map_err(|Conflict(variable)| StartError::SecretConflict(variable))?;
@@ -168,7 +169,7 @@ impl Gateway {
             pipes: Pipes::default(),
             listeners: config.listeners,
             search: config.search,
-            connections: Arc::new(Semaphore::new(limits.connections.min(affordable_connections()))),
+            connections: Arc::new(Semaphore::new(limits.connections)),
             dns_connections: Arc::new(Semaphore::new(limits.dns_connections)),
             flows: Arc::new(Semaphore::new(limits.flows)),
             arrivals: Arrivals::new(&limits),

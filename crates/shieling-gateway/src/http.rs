@@ -352,6 +352,9 @@ impl Site {
         let known = self.end.lock().expect("no panic while held").take();
         match (known, result) {
             (Some(end), _) => end,
+            (None, Err(error)) if error.is_parse_too_large() => End::Failed(head_too_large()),
+            // The library's words speak of its caller.
+            (None, Err(error)) if error.is_user() => End::Failed("the host broke off its response".to_owned()),
             (None, Err(error)) => End::Failed(error.to_string()),
             (None, Ok(())) if self.shared.recorder.exhausted() => End::ByteLimit,
             (None, Ok(())) => End::Closed,
@@ -613,7 +616,14 @@ impl Site {
             };
             match error.take_message() {
                 Some(unsent) if attempt == 0 => request = unsent,
-                _ => return Err(bad_gateway(format!("`{name}` failed: {}", error.into_error()))),
+                _ => {
+                    let error = error.into_error();
+                    let why = match error.is_parse_too_large() {
+                        true => head_too_large(),
+                        false => error.to_string(),
+                    };
+                    return Err(bad_gateway(format!("`{name}` failed: {why}")));
+                }
             }
         }
         Err(bad_gateway(format!("`{name}` closes each connection")))
@@ -758,6 +768,12 @@ impl Site {
         let (parts, body) = response.into_parts();
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
+}
+
+/// The limits of heads, of which one was exceeded.
+fn head_too_large() -> String {
+    let most = HEAD_BYTES_MAX / 1024;
+    format!("the head of a message has at most {HEADERS_MAX} lines and {most} KiB here, and this one has more")
 }
 
 /// Replaces secrets in the headers or trailers of a response.

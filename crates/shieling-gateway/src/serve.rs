@@ -66,10 +66,18 @@ pub(crate) async fn connections(shared: Arc<Shared>, listener: TcpListener) {
     loop {
         let stream = accept(&listener, &mut serving).await;
         let Ok(local) = stream.local_addr() else { continue };
+        let limits = &shared.limits;
         let refused = if shared.recorder.exhausted() {
-            Some("the bytes that the gateway may pass on are used up")
+            Some(("the bytes that the gateway may pass on are used up".to_owned(), None))
         } else if !shared.arrivals.take(Instant::now()) {
-            Some("too many connections were opened in a short time")
+            let (burst, rate) = (limits.burst, limits.rate);
+            let because = format!(
+                "too many connections were opened in a short time: at most {burst} at once, then {rate} a second"
+            );
+            Some((
+                because,
+                Some("keep connections open for several requests, or open them more slowly"),
+            ))
         } else {
             None
         };
@@ -83,12 +91,19 @@ pub(crate) async fn connections(shared: Arc<Shared>, listener: TcpListener) {
                 });
             }
             (refused, _) => {
-                let because = refused.unwrap_or("too many connections are open");
+                let (because, instead) = refused.unwrap_or_else(|| {
+                    let most = limits.connections;
+                    let because = format!("too many connections are open: at most {most}");
+                    (
+                        because,
+                        Some("close those that are not used any more, or open fewer at the same time"),
+                    )
+                });
                 shared.deny(
                     shared.target(local.ip()).to_string(),
                     Some(local.port()),
-                    because.to_owned(),
-                    None,
+                    because,
+                    instead.map(str::to_owned),
                 );
                 let _ = stream.set_zero_linger();
             }

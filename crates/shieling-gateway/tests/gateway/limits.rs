@@ -29,7 +29,8 @@ space_tests! {
             open.push(stream);
         }
         assert!(is_refused((address("db.example").await, 7000).into()).await);
-        assert_eq!(fixture.denied("db.example", Some(7000)).await, "too many connections are open");
+        assert_eq!(fixture.denied("db.example", Some(7000)).await, "too many connections are open: at most 2");
+        assert!(fixture.report().denied[0].instead.as_deref().unwrap().contains("close"));
         drop(open);
         fixture.reported(|report| report.connections.iter().all(|connection| connection.end != End::Open)).await;
         assert_eq!(fixture.exchange("db.example", 7000, b"again").await, "again");
@@ -42,7 +43,8 @@ space_tests! {
             passed += usize::from(fixture.exchange("db.example", 7000, b"x").await == "x");
         }
         assert!((3..10).contains(&passed), "{passed}");
-        assert!(fixture.denied("db.example", Some(7000)).await.contains("in a short time"));
+        assert!(fixture.denied("db.example", Some(7000)).await.contains("in a short time: at most 3 at once, then 20 a second"));
+        assert!(fixture.report().denied[0].instead.as_deref().unwrap().contains("keep"));
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert_eq!(fixture.exchange("db.example", 7000, b"x").await, "x");
     }

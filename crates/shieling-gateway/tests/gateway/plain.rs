@@ -172,6 +172,25 @@ space_tests! {
         }
     }
 
+    async fn a_response_whose_head_is_too_large_is_refused_with_the_limit() {
+        fn lines(request: &str) -> (String, String) {
+            let count = request["GET /".len()..].split(' ').next().unwrap().parse().unwrap();
+            ("X: y\r\n".repeat(count), "body".to_owned())
+        }
+        let fixture = Fixture::new(&["good.example"]);
+        fixture.table.set("good.example", "93.184.0.10");
+        servers::http("93.184.0.10:80", lines).await;
+        let get = |count: usize| format!("GET /{count} HTTP/1.1\r\nHost: good.example\r\n\r\n");
+        let answer = fixture.exchange("good.example", 80, get(190).as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("body"), "{answer}");
+        let answer = fixture.exchange("good.example", 80, get(250).as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 502") && answer.contains("at most 200 lines and 64 KiB"), "{answer}");
+        let request = get(1).replace("\r\n\r\n", &"\r\nX: y".repeat(250)) + "\r\n\r\n";
+        assert!(fixture.exchange("good.example", 80, request.as_bytes()).await.starts_with("HTTP/1.1 431"));
+        let told = |end: &End| matches!(end, End::Failed(text) if text.contains("at most 200 lines and 64 KiB"));
+        fixture.reported(|report| report.connections.iter().any(|connection| told(&connection.end))).await;
+    }
+
     async fn no_mixture_of_lengths_smuggles_a_request() {
         let (fixture, seen) = cdn().await;
         let smuggled = "GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
@@ -304,7 +323,7 @@ space_tests! {
             fixture.gateway.serve(std::net::TcpListener::bind(address).unwrap()).unwrap();
             assert!(is_refused(servers::outside(address)).await, "{address}");
         }
-        assert_eq!(fixture.denied("93.184.0.20", Some(7000)).await, "too many connections are open");
+        assert_eq!(fixture.denied("93.184.0.20", Some(7000)).await, "too many connections are open: at most 4");
         assert_eq!(fixture.denied("93.184.0.21", Some(7000)).await, "no rule allows `93.184.0.21:7000`");
         assert_eq!(fixture.denied("198.18.9.9", Some(7000)).await, "no rule allows `198.18.9.9:7000`");
     }
