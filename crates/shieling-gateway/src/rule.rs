@@ -92,6 +92,9 @@ pub enum RuleError {
     /// `localhost`, or a loopback address. Both belong to the sandbox itself.
     #[error("loopback is the sandbox's own")]
     Loopback,
+    /// A name below `host.internal`.
+    #[error("`{HOST_INTERNAL}` is this machine's loopback, and no name stands below it")]
+    BelowInternal,
     /// A set that does not exist.
     #[error("there is no set of hosts of this name")]
     UnknownSet,
@@ -111,7 +114,9 @@ impl RuleError {
             Self::HostBits(net) => net.to_string(),
             Self::Star => "name a host, or use `--network host` to open everything".to_owned(),
             Self::Url => "for https://pypi.org/simple write pypi.org".to_owned(),
-            Self::Loopback => format!("to reach this machine's loopback, write {HOST_INTERNAL}:PORT"),
+            Self::Loopback | Self::BelowInternal => {
+                format!("to reach this machine's loopback, write {HOST_INTERNAL}:PORT")
+            }
             Self::UnknownSet => {
                 let known: Vec<String> = sets::names().map(|name| format!("@{name}")).collect();
                 format!("known sets: {}", known.join(", "))
@@ -266,7 +271,11 @@ fn plain(text: &str) -> Result<(Host, Option<u16>), RuleError> {
         return Ok((network(IpNet::V4(address.into()))?, port));
     }
     if let Some(parent) = host.strip_prefix("*.") {
-        return Ok((Host::Under(not_local(HostName::parse(parent)?)?), port));
+        let parent = not_local(HostName::parse(parent)?)?;
+        return match parent.as_str() == HOST_INTERNAL {
+            true => Err(RuleError::BelowInternal),
+            false => Ok((Host::Under(parent), port)),
+        };
     }
     if host.contains('*') {
         return Err(RuleError::Star);
@@ -282,8 +291,11 @@ fn plain(text: &str) -> Result<(Host, Option<u16>), RuleError> {
     ))
 }
 
-/// Refuses names that mean loopback (RFC 6761).
+/// Refuses names that mean loopback (RFC 6761), and names that nobody has.
 fn not_local(name: HostName) -> Result<HostName, RuleError> {
+    if name.is_under(&HostName::internal()) {
+        return Err(RuleError::BelowInternal);
+    }
     match name.as_str() == "localhost" || name.as_str().ends_with(".localhost") {
         true => Err(RuleError::Loopback),
         false => Ok(name),
@@ -465,6 +477,9 @@ mod tests {
             "0.0.0.0:80",
         ] {
             assert_eq!(refused(text), RuleError::Loopback, "{text}");
+        }
+        for text in ["*.host.internal:80", "x.host.internal", "*.x.host.internal"] {
+            assert_eq!(refused(text), RuleError::BelowInternal, "{text}");
         }
         assert!(refused("127.0.0.1:80").instead().unwrap().contains("host.internal"));
         assert!(matches!(refused("224.0.0.1"), RuleError::Special { .. }));

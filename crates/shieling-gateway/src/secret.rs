@@ -119,8 +119,8 @@ fn is_variable(text: &str) -> bool {
     text.bytes().all(well_formed) && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Whether a placeholder as the value of a variable would break programs: what shells and the dynamic linker read, and
-/// the certificates that the gateway sets.
+/// Whether a placeholder as the value of a variable would break programs: what shells, the dynamic linker and clients of
+/// HTTP read, and the certificates that the gateway sets.
 fn is_reserved(variable: &str) -> bool {
     const SHELL: [&str; 14] = [
         "BASH_ENV", "ENV", "HOME", "IFS", "LANG", "LANGUAGE", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR",
@@ -159,7 +159,14 @@ fn is_reserved(variable: &str) -> bool {
         "LC_TELEPHONE",
         "LC_TIME",
     ];
-    SHELL.contains(&variable) || LINKER.contains(&variable) || LOCALE.contains(&variable) || trust::sets(variable)
+    const PROXY: [&str; 5] = ["ALL_PROXY", "FTP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+    // In lower case, too.
+    let proxy = PROXY.iter().any(|name| name.eq_ignore_ascii_case(variable));
+    proxy
+        || SHELL.contains(&variable)
+        || LINKER.contains(&variable)
+        || LOCALE.contains(&variable)
+        || trust::sets(variable)
 }
 
 /// A secret with its value, which cannot be printed.
@@ -246,6 +253,14 @@ mod tests {
         assert_eq!(parsed("1T@a.org"), Err(SecretError::Variable));
         assert_eq!(parsed("T-X@a.org"), Err(SecretError::Variable));
         assert_eq!(parsed("@a.org"), Err(SecretError::Variable));
+        for variable in ["PATH", "LD_PRELOAD", "LC_ALL", "HTTPS_PROXY", "https_proxy", "no_proxy"] {
+            assert_eq!(
+                parsed(&format!("{variable}@a.org")),
+                Err(SecretError::Reserved),
+                "{variable}"
+            );
+        }
+        assert!(parsed("PROXY_TOKEN@a.org").is_ok());
         for host in ["10.0.0.1", "[2606:4700::1]", "host.internal:443", "udp:a.org:53"] {
             assert_eq!(parsed(&format!("T@{host}")), Err(SecretError::NotAName), "{host}");
         }
