@@ -27,11 +27,17 @@ pub struct Attempt {
 }
 
 /// The answer to an [`Attempt`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Refused. The same attempt is not asked about again for
+    /// Refused, with a reason, which may be empty. As all answers that refuse, it stands for
     /// [`Limits::refusal_remembered`](crate::Limits::refusal_remembered).
-    No,
+    No(String),
+    /// Refused, since nobody is there who could answer.
+    Nobody,
+    /// Refused, since nobody answered in time.
+    NoAnswer,
+    /// Refused, since the question cannot be shown whole.
+    TooLong,
     /// Allowed for this connection, and for others to the same host and port that wait with it.
     Once,
     /// Allowed until the gateway ends.

@@ -18,14 +18,16 @@ const REFUSALS_MAX: usize = 1024;
 type Key = (String, u16, Protocol);
 
 /// Why a connection is not allowed after all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// There is nobody to ask.
     NobodyAsked,
-    /// The answer is no, or was no a short time ago.
-    Answered,
+    /// The answer is no, or was no a short time ago, for this reason, which may be empty.
+    Answered(String),
     /// No answer came in time.
     NoAnswer,
+    /// The question cannot be shown whole.
+    TooLong,
     /// Too many questions are open.
     TooMany,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Questions {
 #[derive(Default)]
 struct State {
     granted: HashSet<Key>,
-    refused: HashMap<Key, Instant>,
+    refused: HashMap<Key, (Instant, Refusal)>,
     open: HashMap<Key, watch::Receiver<Option<Result<(), Refusal>>>>,
 }
 
@@ -97,9 +99,9 @@ impl Questions {
                     return Ok(());
                 }
                 let now = Instant::now();
-                state.refused.retain(|_, until| *until > now);
-                if state.refused.contains_key(&key) {
-                    return Err(Refusal::Answered);
+                state.refused.retain(|_, (until, _)| *until > now);
+                if let Some((_, refusal)) = state.refused.get(&key) {
+                    return Err(refusal.clone());
                 }
                 match state.open.get(&key) {
                     Some(open) => open.clone(),
@@ -116,33 +118,33 @@ impl Questions {
                 }
             };
             if let Ok(result) = answered.wait_for(Option::is_some).await
-                && let Some(result) = *result
+                && let Some(result) = &*result
             {
-                return result;
+                return result.clone();
             }
             // The one who asked is gone without an answer.
         };
         let answer = timeout(self.wait, asker.ask(attempt)).await;
         let mut state = self.state();
-        let result = match answer {
-            Ok(Answer::Once) => Ok(()),
-            Ok(Answer::Session | Answer::Always) => {
-                state.granted.insert(key);
+        let result = match answer.unwrap_or(Answer::NoAnswer) {
+            Answer::Once => Ok(()),
+            Answer::Session | Answer::Always => {
+                state.granted.insert(key.clone());
                 Ok(())
             }
-            Ok(Answer::No) | Err(_) => {
-                if state.refused.len() < REFUSALS_MAX {
-                    state.refused.insert(key, Instant::now() + self.remembered);
-                }
-                Err(if answer.is_ok() {
-                    Refusal::Answered
-                } else {
-                    Refusal::NoAnswer
-                })
-            }
+            Answer::No(reason) => Err(Refusal::Answered(reason)),
+            Answer::Nobody => Err(Refusal::NobodyAsked),
+            Answer::NoAnswer => Err(Refusal::NoAnswer),
+            Answer::TooLong => Err(Refusal::TooLong),
         };
+        if let Err(refusal) = &result
+            && state.refused.len() < REFUSALS_MAX
+        {
+            let until = Instant::now() + self.remembered;
+            state.refused.insert(key, (until, refusal.clone()));
+        }
         drop(state);
-        question.result.send_replace(Some(result));
+        question.result.send_replace(Some(result.clone()));
         result
     }
 }
@@ -167,7 +169,7 @@ mod tests {
             Box::pin(async {
                 self.asked.fetch_add(1, Ordering::Relaxed);
                 self.go.notified().await;
-                self.answer
+                self.answer.clone()
             })
         }
     }
@@ -224,13 +226,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_no_stands_for_a_while_and_no_answer_is_a_no() {
-        let (questions, asker) = questions(Answer::No);
+        let (questions, asker) = questions(Answer::No("not that one".to_owned()));
         asker.go.notify_one();
-        assert_eq!(questions.ask(attempt("a.org")).await, Err(Refusal::Answered));
-        assert_eq!(questions.ask(attempt("a.org")).await, Err(Refusal::Answered));
+        for _ in 0..2 {
+            let no = Err(Refusal::Answered("not that one".to_owned()));
+            assert_eq!(questions.ask(attempt("a.org")).await, no);
+        }
         assert_eq!(asker.asked.load(Ordering::Relaxed), 1);
         tokio::time::advance(Limits::default().refusal_remembered).await;
-        assert_eq!(questions.ask(attempt("a.org")).await, Err(Refusal::NoAnswer));
+        for _ in 0..2 {
+            assert_eq!(questions.ask(attempt("a.org")).await, Err(Refusal::NoAnswer));
+        }
         assert_eq!(asker.asked.load(Ordering::Relaxed), 2);
     }
 

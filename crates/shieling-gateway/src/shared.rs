@@ -106,13 +106,21 @@ impl Shared {
             Ok(()) => return true,
             Err(refusal) => refusal,
         };
+        let shown = self.shown(target, port);
         let because = match refusal {
-            Refusal::NobodyAsked => "nobody is there to allow",
-            Refusal::Answered => "the answer was no to",
-            Refusal::NoAnswer => "no answer came in time about",
-            Refusal::TooMany => "too many questions are open to ask about",
+            Refusal::NobodyAsked => format!("nobody is there to allow `{shown}`"),
+            Refusal::Answered(reason) if reason.is_empty() => format!("the answer was no to `{shown}`"),
+            Refusal::Answered(reason) => format!("the answer was no to `{shown}`: {reason}"),
+            Refusal::NoAnswer => format!("no answer came in time about `{shown}`"),
+            Refusal::TooLong => format!("the question about `{shown}` is too long to be shown whole"),
+            Refusal::TooMany => format!("too many questions are open to ask about `{shown}`"),
         };
-        self.deny_unnamed(target, protocol, port, because);
+        self.deny(
+            target.to_string(),
+            Some(port),
+            because,
+            option_for(target, protocol, port),
+        );
         false
     }
 

@@ -33,7 +33,7 @@ impl Asker for Person {
 }
 
 async fn fixture(answers: &[Answer]) -> (Fixture, Arc<Person>) {
-    let answers = answers.iter().rev().copied().collect();
+    let answers = answers.iter().rev().cloned().collect();
     let person = Arc::new(Person {
         answers: Mutex::new(answers),
         asked: Mutex::default(),
@@ -88,13 +88,26 @@ space_tests! {
     }
 
     async fn once_is_for_one_connection_and_no_refuses() {
-        let (fixture, person) = fixture(&[Answer::Once, Answer::No]).await;
+        let (fixture, person) = fixture(&[Answer::Once, Answer::No("it costs money".to_owned())]).await;
         assert!(fixture.exchange("new.example", 80, GET).await.starts_with("HTTP/1.1 200"));
         assert_eq!(fixture.exchange("new.example", 80, GET).await, "");
         assert!(is_refused((address("new.example").await, 80).into()).await);
         assert_eq!(person.asked.lock().unwrap().len(), 2);
-        assert_eq!(fixture.denied("new.example", Some(80)).await, "the answer was no to `new.example:80`");
+        assert_eq!(fixture.denied("new.example", Some(80)).await, "the answer was no to `new.example:80`: it costs money");
         assert_eq!(fixture.table.asked().len(), 1);
+    }
+
+    async fn what_is_no_answer_of_a_person_is_not_told_as_one() {
+        let (fixture, _) = fixture(&[Answer::Nobody, Answer::NoAnswer, Answer::TooLong]).await;
+        for (host, because) in [
+            ("a.example", "nobody is there to allow `a.example:80`"),
+            ("b.example", "no answer came in time about `b.example:80`"),
+            ("c.example", "the question about `c.example:80` is too long to be shown whole"),
+        ] {
+            assert_eq!(fixture.exchange(host, 80, GET).await, "");
+            assert_eq!(fixture.denied(host, Some(80)).await, because);
+        }
+        assert!(fixture.report().denied.iter().all(|denied| denied.instead.is_some()));
     }
 
     async fn no_answer_is_a_refusal_after_a_bounded_wait() {

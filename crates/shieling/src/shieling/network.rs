@@ -58,7 +58,10 @@ impl Asker for ByApprover {
                 Ok(Said::Yes(Scope::Once)) => Answer::Once,
                 Ok(Said::Yes(Scope::Always)) => Answer::Always,
                 Ok(Said::Yes(Scope::Exact(_) | Scope::Prefix(..) | Scope::Session(_))) => Answer::Session,
-                Ok(Said::No(_) | Said::Nobody | Said::TooLong { .. }) | Err(_) => Answer::No,
+                Ok(Said::No(reason)) => Answer::No(reason),
+                Ok(Said::Nobody) => Answer::Nobody,
+                Ok(Said::TooLong { .. }) => Answer::TooLong,
+                Err(_) => Answer::NoAnswer,
             }
         })
     }

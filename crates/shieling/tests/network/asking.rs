@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use shieling::approval::{Answer, Approver, ApproverFn, Mode, Question, Scope};
 use shieling::audit::{RecordKind, SinkFn};
 use shieling::request::RequestKind;
+use shieling::units::ByteCount;
 
 use crate::place::{Place, Server, has};
 
@@ -33,11 +34,28 @@ fn the_first_connection_to_another_host_waits_for_an_answer() {
     if !has("curl") {
         return;
     }
-    for (answer, questions, refused, always) in [
-        (Answer::No("not that one".to_owned()), 1, true, 0),
-        (Answer::Nobody, 1, true, 0),
-        (Answer::Yes(Scope::Once), 2, false, 0),
-        (Answer::Yes(Scope::Always), 1, false, 1),
+    let most = ByteCount::bytes(8);
+    for (answer, questions, refusal, always) in [
+        (
+            Answer::No("not that one".to_owned()),
+            1,
+            Some("the answer was no to `unknown.example.invalid:80`: not that one"),
+            0,
+        ),
+        (
+            Answer::Nobody,
+            1,
+            Some("nobody is there to allow `unknown.example.invalid:80`"),
+            0,
+        ),
+        (
+            Answer::TooLong { most },
+            1,
+            Some("the question about `unknown.example.invalid:80` is too long to be shown whole"),
+            0,
+        ),
+        (Answer::Yes(Scope::Once), 2, None, 0),
+        (Answer::Yes(Scope::Always), 1, None, 1),
     ] {
         let (approver, asked) = answering(answer.clone());
         let place = Place::built(&[&server.host()], |builder| {
@@ -51,15 +69,16 @@ fn the_first_connection_to_another_host_waits_for_an_answer() {
             network
                 .denied
                 .iter()
-                .any(|denied| denied.host == "unknown.example.invalid"),
-            refused,
+                .find(|denied| denied.host == "unknown.example.invalid")
+                .map(|denied| denied.because.as_str()),
+            refusal,
             "{answer:?}: {network:?}"
         );
         assert_eq!(network.always.len(), always, "{answer:?}: {network:?}");
         // It was tried, and has no address.
         assert_eq!(
             network.connections.iter().any(|connection| connection.error.is_some()),
-            !refused,
+            refusal.is_none(),
             "{answer:?}: {network:?}"
         );
     }
