@@ -393,6 +393,19 @@ pub struct NetworkConnection {
     pub error: Option<String>,
 }
 
+impl NetworkConnection {
+    /// How an error begins where the host was not reached.
+    pub(crate) const NO_ADDRESS: &'static str = "it has no address";
+    pub(crate) const UNREACHABLE: &'static str = "it cannot be reached";
+
+    /// Returns the error, if it is that the host was not reached at all.
+    pub(crate) fn unreached(&self) -> Option<&str> {
+        let error = self.error.as_deref()?;
+        let unreached = error.starts_with(Self::NO_ADDRESS) || error.starts_with(Self::UNREACHABLE);
+        unreached.then_some(error)
+    }
+}
+
 /// A host that commands tried to reach and were refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

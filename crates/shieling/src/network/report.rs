@@ -57,8 +57,8 @@ fn connection(connection: &Connection) -> NetworkConnection {
 pub(crate) fn failure(end: &End) -> Option<String> {
     match end {
         End::Failed(why) => Some(why.clone()),
-        End::Unresolved(why) => Some(format!("it has no address: {why}")),
-        End::Unreachable(why) => Some(format!("it cannot be reached: {why}")),
+        End::Unresolved(why) => Some(format!("{}: {why}", NetworkConnection::NO_ADDRESS)),
+        End::Unreachable(why) => Some(format!("{}: {why}", NetworkConnection::UNREACHABLE)),
         End::Idle => Some("nothing was sent for too long".to_owned()),
         End::ByteLimit => Some("the limit of bytes was reached".to_owned()),
         End::Open | End::Closed | End::Refused => None,

@@ -164,6 +164,34 @@ fn a_server_on_all_addresses_at_the_port_of_a_host_is_refused_with_an_explanatio
 }
 
 #[test]
+fn an_allowed_host_that_is_not_reached_is_told_as_that() {
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let closed = format!("host.internal:{}", closed.expect("a port").port());
+    let place = Place::open(&["nosuch.example.invalid", &closed]);
+    if !has("curl") {
+        return;
+    }
+    for (url, because) in [
+        (
+            "http://nosuch.example.invalid/",
+            "`nosuch.example.invalid:80` is allowed, but it has no address",
+        ),
+        (
+            "https://nosuch.example.invalid/",
+            "`nosuch.example.invalid:443` is allowed, but it has no address",
+        ),
+        (
+            &*format!("http://{closed}/"),
+            &*format!("`{closed}` is allowed, but it cannot be reached: Connection refused"),
+        ),
+    ] {
+        let outcome = place.run(&format!("curl -sS -m 20 {url}"));
+        let hints: Vec<_> = outcome.hints.iter().map(|hint| hint.because.as_str()).collect();
+        assert!(hints.len() == 1 && hints[0].contains(because), "{url}: {outcome:?}");
+    }
+}
+
+#[test]
 fn an_address_and_a_range_are_opened_by_port() {
     // An address of this host that is no loopback, if it has one: no packet is sent to find it.
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");

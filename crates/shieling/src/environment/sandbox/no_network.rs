@@ -11,6 +11,9 @@ use crate::outcome::{Hint, HintKind, Outcome, Status, end_of};
 /// does, however `npm` ends.
 const LAST_LINES: usize = 8;
 
+/// How many hosts that could not be reached are named.
+const HOSTS_TOLD: usize = 3;
+
 /// What is said where a name is looked up or an address is tried that is not there, in lower case.
 const SAID: [&str; 19] = [
     "could not resolve host",
@@ -50,6 +53,10 @@ pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option
         (Status::Exited | Status::TimedOut, _) => usize::MAX,
         _ => return None,
     };
+    let unreached = unreached(outcome);
+    if unreached.is_some() {
+        return unreached;
+    }
     // What was refused by name is told by name.
     if network == Network::Host || outcome.was_refused_a_host() {
         return None;
@@ -72,6 +79,32 @@ pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option
         instead: "work with what is here, or a person can open hosts by name with `--allow-host NAME`, or start with \
                   `--network host`"
             .to_owned(),
+    })
+}
+
+/// What explains that hosts could not be reached although they are allowed. One that was reached at another time is
+/// no reason of a success: a command may have waited for it.
+fn unreached(outcome: &Outcome) -> Option<Hint> {
+    let failed = outcome.exit_code != Some(0);
+    let connections = &outcome.network.as_ref()?.connections;
+    let told: Vec<String> = connections
+        .iter()
+        .filter(|one| failed || one.bytes_in == 0)
+        .filter_map(|one| {
+            Some(format!(
+                "`{}:{}` is allowed, but {}",
+                one.host,
+                one.port,
+                one.unreached()?
+            ))
+        })
+        .take(HOSTS_TOLD)
+        .collect();
+    (!told.is_empty()).then(|| Hint {
+        kind: HintKind::Network,
+        path: None,
+        because: told.join("; "),
+        instead: "check the name and the port, and that the host can be reached without the sandbox, too".to_owned(),
     })
 }
 
@@ -125,6 +158,7 @@ fn host_of(word: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::{NetworkConnection, NetworkSummary};
 
     fn said(status: Status, code: Option<i32>, stderr: &str) -> Outcome {
         Outcome {
@@ -165,6 +199,44 @@ mod tests {
             );
             assert!(super::hint(Network::Loopback, false, &read).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_allowed_host_that_is_not_reached_is_told_as_that() {
+        let connection = |host: &str, bytes_in, error: &str| NetworkConnection {
+            host: host.to_owned(),
+            port: 443,
+            bytes_in,
+            bytes_out: 0,
+            count: 1,
+            error: Some(error.to_owned()),
+        };
+        let told = |code, connections: Vec<NetworkConnection>| {
+            let mut outcome = said(
+                Status::Exited,
+                Some(code),
+                "curl: (6) Could not resolve host: b.example.org",
+            );
+            outcome.network = Some(NetworkSummary {
+                connections,
+                ..NetworkSummary::default()
+            });
+            hint(Network::Loopback, true, &outcome).map(|hint| hint.because)
+        };
+        let no_address = connection("a.example.org", 0, "it has no address: no such name");
+        let refused = connection("b.example.org", 9, "it cannot be reached: Connection refused");
+        let reset = connection("c.example.org", 9, "Connection reset by peer");
+        let of_a = "`a.example.org:443` is allowed, but it has no address: no such name".to_owned();
+        let of_b = "`b.example.org:443` is allowed, but it cannot be reached: Connection refused";
+        assert_eq!(
+            told(1, vec![no_address.clone(), refused.clone(), reset.clone()]),
+            Some(format!("{of_a}; {of_b}"))
+        );
+        assert_eq!(told(0, vec![no_address, refused.clone()]), Some(of_a));
+        // What was reached after all, or broke off, is not what the words are about.
+        let by_name = "only the hosts that were allowed by name can be found and reached";
+        assert_eq!(told(0, vec![refused]).as_deref(), Some(by_name));
+        assert_eq!(told(1, vec![reset]).as_deref(), Some(by_name));
     }
 
     #[test]
