@@ -388,9 +388,9 @@ mod tests {
             );
         }
         let mut stream = redactor.uniform_stream();
-        let mut given = stream.push(VALUE[..9].as_bytes());
+        let mut given = stream.push(&VALUE.as_bytes()[..9]);
         given.extend(stream.release());
-        given.extend(stream.push(VALUE[9..].as_bytes()));
+        given.extend(stream.push(&VALUE.as_bytes()[9..]));
         given.extend(stream.finish());
         assert_eq!(
             String::from_utf8(given).unwrap(),

@@ -332,6 +332,9 @@ space_tests! {
         let fixture = Fixture::new(&["host.internal:7000"]);
         servers::echo("127.0.0.1:7000").await;
         assert_eq!(fixture.exchange("host.internal", 7000, b"x").await, "x");
+        let below = crate::gateway::fixture::query("x.host.internal", hickory_proto::rr::RecordType::A).await;
+        assert!(below.answers.is_empty());
+        assert_eq!(fixture.report().denied[0].instead.as_deref(), Some("`--allow-host host.internal:PORT`"));
         assert!(fixture.table.asked().is_empty());
     }
 
