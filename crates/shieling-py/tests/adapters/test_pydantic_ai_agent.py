@@ -413,7 +413,7 @@ _ANSWERED: list[tuple[Any, dict[str, Any]]] = [
     *((words, {}) for words in (["nosuch"], ["./nosuch"], ["no such"], ["it's"], ["a\\b"], ["größe"], [""], ["", "x"])),
     *((words, {}) for words in (["./plain"], ["/"], ["."], ["./bad"], ["./by-env"], ["a=b"], ["./a=b"], ["-x"], ["--"])),
     *((words, {}) for words in (["./plain/x"], ["x" * 300], ["./loop"], ["-"], ["-", "ls"])),
-    (["echo", "x" * (128 * 1024)], {}),
+    *((["sh", "-c", 'echo ${#1}', "sh", "x" * (128 * 1024 - less)], {}) for less in (0, 1)),
     (["echo"], {"env": {"A": "x" * (128 * 1024)}}),
     # What a command itself says is its own.
     (["sh", "-c", "echo 'env: x' >&2; exit 127"], {}),
@@ -524,9 +524,10 @@ def test_a_workspace_stays_usable_when_it_is_closed_while_commands_run(tmp_path:
 def test_a_copy_of_a_workspace_and_a_forked_process_run_commands_of_their_own(tmp_path: Path) -> None:
     backend = ShielingWorkspaceBackend(tmp_path)
     assert run(backend.run(["echo", "on"])).stdout == "on\n"
-    for other in (copy.deepcopy(backend), pickle.loads(pickle.dumps(backend))):
+    for other in (copy.copy(backend), copy.deepcopy(backend), pickle.loads(pickle.dumps(backend))):
         assert run(other.run(["pwd"])).stdout == f"{tmp_path}\n"
         run(other.aclose())
+        assert run(backend.run(["echo", "on"])).stdout == "on\n"
     child = os.fork()
     if child == 0:
         try:
@@ -571,6 +572,11 @@ def test_methods_for_files_of_a_workspace_obey_its_rules(tmp_path: Path, kind: s
         names = [entry.name for entry in await ignoring.list_dir(str(tmp_path))]
         assert "d" in names and ".env" not in names
         await ignoring.make_dir(str(tmp_path / "new/deep"))
+        await refused(ignoring.make_dir(str(tmp_path.parent / f"{tmp_path.name}-outside")))
+        with pytest.raises(NotADirectoryError):
+            await ignoring.make_dir(str(tmp_path / "d/f/g"))
+        with pytest.raises(FileExistsError):
+            await ignoring.make_dir(str(tmp_path / "d/f"))
         await ignoring.write_bytes(str(tmp_path / "new/deep/g"), b"1")
         assert (await ignoring.stat(str(tmp_path / "new/deep/g"))).size == 1
         assert (await ignoring.stat(str(tmp_path / "new"))).is_dir and await ignoring.exists(str(tmp_path / "d"))

@@ -57,16 +57,29 @@ const LAUNCHERS: &[&str] = &[
     "fromCharCode",
     "getattr(os",
     "importlib",
+    "exec(",
+    "breakpoint(",
+    "code.interact",
     "ctypes",
     "syscall",
 ];
 
-/// Whether a word names what a program is fed, where it takes the name of a file with code.
+/// Whether a path names an open descriptor: `true` if that is standard input, which `-` is as well where a program takes
+/// the name of a file with code.
+pub(crate) fn descriptor(path: &str) -> Option<bool> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    match parts.as_slice() {
+        ["-"] if path == "-" => Some(true),
+        ["dev", "stdin"] => Some(true),
+        ["dev", "fd", number] => Some(*number == "0"),
+        ["proc", process, "fd", number] => Some(matches!(*process, "self" | "thread-self") && *number == "0"),
+        _ => None,
+    }
+}
+
+/// Whether a word names what a program is fed.
 pub(super) fn is_standard_input(word: &Word) -> bool {
-    matches!(
-        word.known().as_deref(),
-        Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "/proc/thread-self/fd/0")
-    )
+    word.known().is_some_and(|path| descriptor(&path) == Some(true))
 }
 
 /// Code that is given in the text, or a file of it.
@@ -78,7 +91,8 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
             _ => reader.code_from_input(run),
         };
     }
-    if word.known().as_deref() == Some(PIPE) {
+    let of_descriptor = word.known().is_some_and(|path| descriptor(&path).is_some());
+    if of_descriptor || word.known().as_deref() == Some(PIPE) {
         reader.unknown_launch(word, run);
     }
     let (object, span) = (word.shown(), word.span);
@@ -126,7 +140,8 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
 
 /// A file of code that a program runs.
 pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
-    if word.known().as_deref() == Some(PIPE) {
+    let of_descriptor = word.known().is_some_and(|path| descriptor(&path).is_some());
+    if of_descriptor || word.known().as_deref() == Some(PIPE) {
         reader.unknown_launch(word, run);
     }
     reader.effect(

@@ -96,10 +96,14 @@ const COMMAND_KEYS: &[&str] = &[
 
 /// A format of git's: `%G?` and its like have gpg look at signatures.
 pub(super) fn git_format(word: &Word, run: &Run, reader: &mut Reader<'_>) {
-    if word
-        .known()
-        .is_none_or(|text| text.contains("%G") || text.contains("(signature"))
-    {
+    let of_gpg = |text: &str| {
+        let mut parts = text
+            .split('%')
+            .skip(1)
+            .map(|part| part.trim_start_matches(['+', '-', ' ']));
+        parts.any(|part| part.starts_with('G')) || text.contains("signature")
+    };
+    if word.known().is_none_or(|text| of_gpg(&text)) {
         starts_gpg(word, run, reader);
     }
 }
@@ -212,7 +216,9 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     {
         git_format(value, run, reader);
     }
-    if let Some(value) = value.as_ref().filter(|_| key == "sequence.editor") {
+    let edits_steps = key == "sequence.editor"
+        || key == "core.editor" && run.args.iter().any(|word| word.known().as_deref() == Some("rebase"));
+    if let Some(value) = value.as_ref().filter(|_| edits_steps) {
         editor_of_steps(value, reader);
     }
     if matches(HARMLESS_KEYS) {

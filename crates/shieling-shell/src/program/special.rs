@@ -565,6 +565,11 @@ const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-
 /// Those with which `-m` does not look for the module in the current directory first.
 const MODULES_SAFE: [&str; 2] = ["-I", "-P"];
 
+/// Whether a word is options of one letter.
+fn is_short(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
+
 /// Modules of Python that run what they are fed.
 const READS_CODE: [&str; 9] = [
     "asyncio", "bpython", "code", "idlelib", "IPython", "pdb", "ptpython", "sqlite3", "xonsh",
@@ -646,12 +651,26 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             inline = true;
             super::code::code(word, run, reader)?;
         }
-        // Some modules run what they are fed, and others a file, which can be that.
-        if before.as_deref() == Some("-m")
-            && (word.known().is_none_or(|name| READS_CODE.contains(&&*name))
-                || run.args[at..].iter().any(super::code::is_standard_input))
-        {
+        // Some modules run what they are fed, and others a file or module, which can be that.
+        let fed = |word: &Word| {
+            super::code::is_standard_input(word) || word.known().is_none_or(|name| READS_CODE.contains(&&*name))
+        };
+        let module = before
+            .as_deref()
+            .is_some_and(|option| is_short(option) && option.ends_with('m'));
+        let attached = word.known().is_some_and(|text| {
+            is_short(&text) && text.split_once('m').is_some_and(|(_, name)| READS_CODE.contains(&name))
+        });
+        if attached || module && run.args[at..].iter().any(fed) {
             return reader.code_from_input(run);
+        }
+        // With `-i` these go on with what they are fed; to others it is to change files in place.
+        let goes_on = ["python", "pypy", "node", "lua", "julia"]
+            .iter()
+            .any(|name| run.name.starts_with(name));
+        let option = |text: &str| text == "--interactive" || is_short(text) && text.contains('i');
+        if goes_on && !inline && word.known().is_some_and(|text| option(&text)) {
+            reader.code_from_input(run)?;
         }
         // In an address of this kind the code is spelled in another way.
         if word.known().is_some_and(|text| text.contains("data:")) {

@@ -142,13 +142,13 @@ fn starts_what_it_is_told(run: &Run) -> bool {
         "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
             // `-f -`, `-sf-`, `--file=/dev/stdin`: the makefile is what it is fed.
-            let fed = |path: &str| matches!(path, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+            let fed = |path: &str| program::descriptor(path).is_some();
             let in_option = |text: &str| match text.strip_prefix("--") {
                 Some(long) => long.split_once('=').is_some_and(|(_, path)| fed(path)),
                 None => text.starts_with('-') && text.split_once('f').is_some_and(|(_, path)| fed(path)),
             };
             let takes_file = |text: &str| match text.strip_prefix("--") {
-                Some(long) => long.starts_with("file") || long.starts_with("makefile"),
+                Some(long) => "file".starts_with(long) || "makefile".starts_with(long),
                 None => text.starts_with('-') && text.ends_with('f'),
             };
             told(&["--eval", "SHELL="])
@@ -374,7 +374,9 @@ impl Reader<'_> {
                         if text.known().is_some_and(|text| text.contains("!(")) {
                             self.doubt_pattern(text.span);
                         }
-                        self.own_text(&text.clone(), Some(run.index))?;
+                        // When it runs, nothing need be as it is here.
+                        let (text, plain_sh) = (text.clone(), self.plain_sh);
+                        self.other_shell(plain_sh, |reader| reader.own_text(&text, Some(run.index)))?;
                     }
                     None => {}
                 }
@@ -506,7 +508,8 @@ impl Reader<'_> {
             "unset" => {
                 for word in args {
                     let name = word.known();
-                    self.found.undefine(name.as_deref());
+                    let array = name.as_deref().and_then(|name| name.split('[').next());
+                    self.found.undefine(array);
                     if name.is_some_and(|text| is_name(&text)) {
                         let name = word.shown();
                         self.assign(&name, Vec::new(), word.span)?;
@@ -855,7 +858,8 @@ impl Reader<'_> {
     /// The operands of `test` and `[`: with `-v` a name, whose subscript is evaluated.
     fn tested(&mut self, args: &[Word]) -> Result<(), Unreadable> {
         for (at, word) in args.iter().enumerate() {
-            let names = at == 0 && word.fields == Fields::Glob && word.is_dashed() != Known::No;
+            let names =
+                word.fields == Fields::Glob && word.atoms.iter().all(|atom| matches!(atom, Atom::Star | Atom::One));
             if (word.may_be_several() || names) && !self.is_ambient(word) {
                 let because = "without quotes it may become several words, such as `-v NAME[…]`, whose subscript can run \
                                commands; put it in double quotes";
@@ -895,6 +899,16 @@ impl Reader<'_> {
                 if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
                     let because =
                         "its values are not what is assigned: letters change, or it stands for another variable";
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        because,
+                        run.span,
+                        Some(run.index),
+                    );
+                }
+                if flags.contains('f') && (run.name == "export" || flags.contains('x')) {
+                    let because = "the function that it passes on is not read with what another shell has";
                     self.doubt(
                         Doubt::Launch,
                         self.written(run.span),
@@ -1001,7 +1015,8 @@ impl Reader<'_> {
                 is_name(name) && !name.starts_with("BASH") && !OWN_ARRAYS.contains(&name)
             }
         };
-        declares && !own && args.iter().all(plain)
+        let refused = self.variables.may_abort || self.found.may_abort;
+        declares && !own && !refused && args.iter().all(plain)
     }
 
     fn declares_for_certain_here(&self, run: &Run) -> bool {

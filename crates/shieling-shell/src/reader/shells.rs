@@ -19,7 +19,7 @@ impl Reader<'_> {
     }
 
     /// What another shell reads, which knows nothing of what was defined in this one.
-    fn other_shell(
+    pub(super) fn other_shell(
         &mut self,
         plain_sh: bool,
         inner: impl FnOnce(&mut Self) -> Result<(), Unreadable>,
@@ -163,10 +163,10 @@ impl Reader<'_> {
     pub(super) fn shell_file(&mut self, file: &Word, run: &Run) -> Result<(), Unreadable> {
         let known = file.known();
         let descriptor = known.as_deref().is_none_or(|path| {
-            path.starts_with("/dev/fd/") || path.starts_with("/proc/") || matches!(path, "/dev/stdin" | "/dev/tty")
+            path.starts_with("/proc/") || path == "/dev/tty" || crate::program::descriptor(path).is_some()
         });
         match known.as_deref() {
-            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => self.input_of_shell(run),
+            Some(path) if path != "-" && crate::program::descriptor(path) == Some(true) => self.input_of_shell(run),
             Some("/dev/null") => Ok(()),
             _ if descriptor => {
                 self.unknown_text(file, run);

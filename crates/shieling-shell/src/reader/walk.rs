@@ -398,7 +398,15 @@ impl Reader<'_> {
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         self.redirects(&function.redirects, source)?;
         let within = std::mem::replace(&mut self.in_function, true);
-        let result = self.scope(|reader| reader.compound(&function.body, source));
+        let result = if within {
+            // What is local where it is defined is not there where it is called.
+            let outer = std::mem::take(&mut self.defined);
+            let result = self.compound(&function.body, source);
+            self.defined = outer;
+            result
+        } else {
+            self.scope(|reader| reader.compound(&function.body, source))
+        };
         self.in_function = within;
         self.input = outer;
         self.defined.function(&function.name);
@@ -526,7 +534,8 @@ impl Reader<'_> {
             declared
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;
-            if self.declares_for_certain(&argv) {
+            let mut items = simple.prefix.iter().chain(&simple.suffix);
+            if self.declares_for_certain(&argv) && !items.any(|item| matches!(item, Item::Redirect(_))) {
                 self.given_values(&declared);
             }
         }
@@ -722,7 +731,9 @@ impl Reader<'_> {
                 if given {
                     self.input = Input::Text(Vec::new());
                 }
-                if name == "GIT_SEQUENCE_EDITOR" {
+                // Without an editor of their own, the steps of a rebase are given to that of messages.
+                let of_messages = matches!(name, "GIT_EDITOR" | "EDITOR" | "VISUAL") && self.whole.contains("rebase");
+                if name == "GIT_SEQUENCE_EDITOR" || of_messages {
                     program::editor_of_steps(&word, self);
                 }
                 if word.known().as_deref() != Some("") {

@@ -28,6 +28,7 @@ __all__ = [
     "Printed",
     "approval_options",
     "exit_status",
+    "has_rules",
     "given_variables",
     "host_variables",
     "is_judged_as_written",
@@ -148,6 +149,11 @@ def read_once(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return copy
 
 
+def has_rules(options: Mapping[str, Any]) -> bool:
+    """Whether anything decides on what is asked for: a list, a policy, or somebody."""
+    return is_judged_as_written(options) or any(options.get(name) for name in RULES)
+
+
 def is_judged_as_written(options: Mapping[str, Any]) -> bool:
     """Whether a command has to be given as it was asked for, without anything that an adapter puts before it.
 
@@ -179,7 +185,7 @@ class Execution:
     def __init__(self, environment: str, options: Mapping[str, Any], further: Mapping[str, Any] | None) -> None:
         merged: dict[str, Any] = read_once({**options, **(further or {})})
         merged["environment"] = environment
-        free = environment == "sandbox" and not any(merged.get(name) for name in (*RULES, "approval"))
+        free = environment == "sandbox" and not has_rules(merged)
         if merged.get("approver") is not None or environment == "local" or free:
             merged = {**merged, **approval_options(merged)}
         self.environment = environment

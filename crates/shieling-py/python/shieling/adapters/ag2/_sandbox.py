@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..._convert import shell_text
 from .._execution import (
-    RULES,
     Execution,
     HostVariables,
     exit_status,
+    has_rules,
     given_variables,
     host_variables,
-    is_judged_as_written,
     kept_bytes,
     seconds_of,
 )
@@ -47,7 +46,7 @@ _CLOSED = "LocalSandbox has been closed."
 _LONGEST_WORD = 120_000
 _READ_BY_BASH = re.compile(
     r"(?:BASH.*|SHELLOPTS|POSIXLY_CORRECT|IFS|PS4|PPID|U?EUID|UID|RANDOM|SRANDOM|SECONDS|LINENO|OLDPWD|OPT(?:IND|ERR|ARG)"
-    r"|HISTCMD|FUNCNEST|DIRSTACK|GROUPS|EPOCH.*)\Z"
+    r"|PWD|HISTCMD|FUNCNEST|DIRSTACK|GROUPS|EPOCH.*)\Z"
 )
 
 
@@ -130,7 +129,7 @@ class LocalSandbox(SandboxBase):
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
         self._bounds = shieling
         options = dict(shieling or {})
-        self._has_rules = is_judged_as_written(options) or any(options.get(name) for name in RULES)
+        self._has_rules = has_rules(options)
         self._execution: Execution | None = None
 
     def _ensure_workdir(self) -> Path:
@@ -195,7 +194,7 @@ class LocalSandbox(SandboxBase):
         given = given_variables({**self._env_vars, **(env or {})})
         variables = {**host, **given}
         command: str | list[str] = list(argv)
-        if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD:
+        if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(os.fsencode(argv[2])) > _LONGEST_WORD:
             command = argv[2]
         elif self._environment != "memory" and not self._has_rules:
             command, variables = _program(argv, host, given)
@@ -234,6 +233,8 @@ class LocalSandbox(SandboxBase):
 
         Raises:
             ValueError: The path is absolute, or leads out of the working directory.
+            DeniedError: The rules in `shieling` refuse it.
+            FileError: Outside of ``local``, or with rules, it cannot be written.
         """
         if self._closed:
             raise RuntimeError(_CLOSED)
@@ -247,7 +248,13 @@ class LocalSandbox(SandboxBase):
         await asyncio.to_thread(target.write_bytes, content)
 
     async def remove_file(self, path: PurePosixPath) -> None:
-        """Remove a file below the working directory; one that is not there is no error."""
+        """Remove a file below the working directory; one that is not there is no error.
+
+        Raises:
+            ValueError: The path is absolute, or leads out of the working directory.
+            DeniedError: The rules in `shieling` refuse it.
+            FileError: Outside of ``local``, or with rules, it cannot be removed.
+        """
         if self._closed:
             raise RuntimeError(_CLOSED)
         target = self._inside(path)

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
-from .._execution import RULES, Execution, given_variables, is_judged_as_written, time_limit
-
 from ..._errors import DeniedError, FileError
+from .._execution import Execution, given_variables, has_rules, time_limit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,8 +42,8 @@ except ImportError:
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
 _MOST_OUTPUT = 10 * 1024 * 1024
 _PREVIEW = 64 * 1024
-# The kernel takes no word or variable of this size.
-_LONGEST_WORD = 128 * 1024 - 1
+# The kernel takes no word or variable of this many bytes.
+_LONGEST_WORD = 128 * 1024
 _ENV = "/usr/bin/env"
 _NOT_STARTED = (
     *(errno.ENOENT, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.E2BIG, errno.ETXTBSY),
@@ -111,14 +110,16 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         self._environment = environment
         self._shieling = shieling
         options = dict(shieling or {})
-        self._has_rules = is_judged_as_written(options) or any(options.get(name) for name in RULES)
+        if "output_limit" in options:
+            raise ValueError("`output_limit` is the protocol's here, 10 MiB")
+        self._has_rules = has_rules(options)
         self._execution: Execution | None = None
         self._shells = _Shells()
         self._file_locks: dict[str, tuple[asyncio.Lock, int]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy works in the same directory, with shells of its own.
-        return {**vars(self), "_shells": _Shells(), "_file_locks": {}}
+        return {**vars(self), "_execution": None, "_shells": _Shells(), "_file_locks": {}}
 
     @property
     def ref(self) -> Any:
@@ -197,7 +198,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         limit = time_limit(None if timeout is None else float(timeout))
         try:
             if self._has_rules or too_long:
-                text = (command if isinstance(command, str) else shell_text(words)).strip() or ":"
+                text = command if isinstance(command, str) else shell_text(words)
+                text = text if text.strip() else ":"
                 outcome = await execution.asynchronous().run(
                     text, cwd=root, env=variables, timeout=limit, max_output=2 * _MOST_OUTPUT
                 )
@@ -220,8 +222,9 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         # What `env` would take for a variable as well is run by another program, which takes it for none.
         runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in words[0] or words[0] == "-" else []
         program = shell_text(["/usr/bin/setsid", _ENV, *clean, "--", *assigned, *runner, *words])
+        locale = "LC_ALL=C " if clean else ""
         # The shell's own words about a killed program go nowhere; the program has standard error as descriptor 3 for it.
-        text = f"{{ ( cd -- {shell_text([str(root)])} || exit 126; LC_ALL=C exec {program} 2>&3 3>&- ); }} 3>&2 2>/dev/null"
+        text = f"{{ ( cd -- {shell_text([str(root)])} || exit 126; {locale}exec {program} 2>&3 3>&- ); }} 3>&2 2>/dev/null"
         try:
             return await session.run(text, timeout=limit, max_output=2 * _MOST_OUTPUT)
         finally:
@@ -287,6 +290,15 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
                 del self._file_locks[key]
             else:
                 self._file_locks[key] = (lock, users - 1)
+
+    def _check_new_directory(self, path: str) -> None:
+        root, target = self._alive(), self._path(path)
+        if not Path(os.path.realpath(target)).is_relative_to(root):
+            raise PermissionError(f"{path!r} is outside the workspace, `{root}`")
+        if target.exists() and not target.is_dir():
+            raise FileExistsError(path)
+        if any(parent.exists() and not parent.is_dir() for parent in target.parents):
+            raise NotADirectoryError(path)
 
     async def _confined(self, path: str) -> AsyncShieling:
         """What reaches files as commands are confined to."""
@@ -369,10 +381,10 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
     async def make_dir(self, path: str) -> None:
         """Make a directory and those above it."""
         if self._has_rules:
-            self._path(path)
+            await asyncio.to_thread(self._check_new_directory, path)
             made = await self.run(["mkdir", "-p", "--", path])
             if made.exit_code:
-                kind = FileExistsError if "File exists" in made.stderr else PermissionError
+                kind = PermissionError if made.stderr.startswith("not allowed: ") else OSError
                 raise kind(f"{path}: {made.stderr.strip()}")
             return
         await self._call(path, lambda target: target.mkdir(parents=True, exist_ok=True))
