@@ -463,7 +463,13 @@ impl Reader<'_> {
                 vec![Atom::Hidden(Hidden::Number)]
             }
             Operation::Default(word) => {
-                let value = self.value(parameter, *indirect, span)?;
+                let value = match parameter {
+                    // Where it is not set, it is the other value.
+                    Parameter::Named(name) if name == "TMPDIR" && self.lookup(name).is_none() => {
+                        vec![Atom::Text("/tmp".to_owned())]
+                    }
+                    _ => self.value(parameter, *indirect, span)?,
+                };
                 let default = self.nested(word, span)?;
                 vec![Atom::OneOf(vec![value, default])]
             }
