@@ -69,6 +69,17 @@ impl Reader<'_> {
         })
     }
 
+    /// Records that arithmetic gives a variable a value, if it is no more than that: `i=0`, `i++`.
+    pub(super) fn given_a_number(&mut self, expression: &str) {
+        let expression = expression.trim();
+        let end = expression.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
+        let refused = self.variables.may_abort || self.found.may_abort;
+        if !refused && crate::syntax::is_name(name) && assigns(rest) && self.cannot_fail(expression) {
+            self.defined.assigned(name);
+        }
+    }
+
     /// An operand of arithmetic that is itself expanded first.
     fn operand(&mut self, piece: &Piece, place: Place) -> Result<(), Unreadable> {
         let mut atoms = Vec::new();

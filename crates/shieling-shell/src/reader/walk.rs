@@ -572,19 +572,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Records that arithmetic gives a variable a value, if it is no more than that: `i=0`, `i++`.
-    fn given_a_number(&mut self, expression: &str) {
-        let expression = expression.trim().trim_start_matches("++").trim_start_matches("--");
-        let end = expression.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_+-*= ".contains(letter);
-        let changes = rest.contains(['=', '+', '-']) || expression.len() < rest.len();
-        let refused = self.variables.may_abort || self.found.may_abort;
-        if !refused && crate::syntax::is_name(name) && rest.chars().all(plain) && changes && !rest.contains("==") {
-            self.defined.assigned(name);
-        }
-    }
-
     /// The name of a command, between its assignments and its arguments.
     fn command_name(
         &mut self,
