@@ -64,22 +64,40 @@ const LAUNCHERS: &[&str] = &[
     "syscall",
 ];
 
-/// Whether a path names an open descriptor: `true` if that is standard input, which `-` is as well where a program takes
-/// the name of a file with code.
-pub(crate) fn descriptor(path: &str) -> Option<bool> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    match parts.as_slice() {
-        ["-"] if path == "-" => Some(true),
-        ["dev", "stdin"] => Some(true),
-        ["dev", "fd", number] => Some(*number == "0"),
-        ["proc", process, "fd", number] => Some(matches!(*process, "self" | "thread-self") && *number == "0"),
-        _ => None,
-    }
+/// An open descriptor that a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Descriptor {
+    /// This one of the program that opens the path.
+    Number(u32),
+    /// Perhaps one: of another process, or the path does not tell which.
+    Unknown,
 }
 
-/// Whether a word names what a program is fed.
+/// The descriptor that a path names, if it names one. A relative path does so in the root directory alone.
+pub(crate) fn descriptor(path: &str) -> Option<Descriptor> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let number = match parts.as_slice() {
+        ["dev", "stdin"] => Some(0),
+        ["dev", "stdout"] => Some(1),
+        ["dev", "stderr"] => Some(2),
+        ["dev", "fd", text] | ["proc", "self" | "thread-self", "fd", text] => text.parse().ok(),
+        ["proc", _, "fd", _] => None,
+        _ => return None,
+    };
+    let number = number.filter(|_| path.starts_with('/'));
+    Some(number.map_or(Descriptor::Unknown, Descriptor::Number))
+}
+
+/// Whether a word names what a program is fed, where it takes the name of a file with code.
 pub(super) fn is_standard_input(word: &Word) -> bool {
-    word.known().is_some_and(|path| descriptor(&path) == Some(true))
+    word.known()
+        .is_some_and(|path| path == "-" || descriptor(&path) == Some(Descriptor::Number(0)))
+}
+
+/// Whether a word names what something else writes while it is read.
+fn is_opened(word: &Word) -> bool {
+    word.known()
+        .is_some_and(|path| path == PIPE || descriptor(&path).is_some())
 }
 
 /// Code that is given in the text, or a file of it.
@@ -91,8 +109,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
             _ => reader.code_from_input(run),
         };
     }
-    let of_descriptor = word.known().is_some_and(|path| descriptor(&path).is_some());
-    if of_descriptor || word.known().as_deref() == Some(PIPE) {
+    if is_opened(word) {
         reader.unknown_launch(word, run);
     }
     let (object, span) = (word.shown(), word.span);
@@ -140,8 +157,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
 
 /// A file of code that a program runs.
 pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
-    let of_descriptor = word.known().is_some_and(|path| descriptor(&path).is_some());
-    if of_descriptor || word.known().as_deref() == Some(PIPE) {
+    if is_opened(word) {
         reader.unknown_launch(word, run);
     }
     reader.effect(

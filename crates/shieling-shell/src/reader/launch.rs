@@ -142,7 +142,7 @@ fn starts_what_it_is_told(run: &Run) -> bool {
         "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
             // `-f -`, `-sf-`, `--file=/dev/stdin`: the makefile is what it is fed.
-            let fed = |path: &str| program::descriptor(path).is_some();
+            let fed = |path: &str| path == "-" || program::descriptor(path).is_some();
             let in_option = |text: &str| match text.strip_prefix("--") {
                 Some(long) => long.split_once('=').is_some_and(|(_, path)| fed(path)),
                 None => text.starts_with('-') && text.split_once('f').is_some_and(|(_, path)| fed(path)),

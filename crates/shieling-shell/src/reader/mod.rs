@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::carried::CarriedState;
-use crate::program::Program as Described;
+use crate::program::{self, Descriptor, Program as Described};
 use crate::reading::{Action, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -94,16 +94,10 @@ fn opened_anew(reading: &mut Reading, found: &Variables) {
         let Some(path) = word.known().filter(|path| path.starts_with('/')) else {
             continue;
         };
-        let parts: Vec<_> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-        let descriptor = match parts.as_slice() {
-            ["dev", "stdout"] => Some(1),
-            ["dev", "stderr"] => Some(2),
-            ["dev", "fd", number] | ["proc", "self" | "thread-self", "fd", number] => number.parse().ok(),
-            _ => None,
+        let files = match program::descriptor(&path) {
+            Some(Descriptor::Number(number)) => found.files_of(number),
+            Some(Descriptor::Unknown) | None => Vec::new(),
         };
-        let files = descriptor
-            .map(|descriptor| found.files_of(descriptor))
-            .unwrap_or_default();
         written.extend(files.into_iter().map(|file| Effect {
             action: Action::Writes(Word {
                 span: effect.span,

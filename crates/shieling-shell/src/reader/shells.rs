@@ -3,6 +3,7 @@
 use super::run::Run;
 use super::source::Place;
 use super::{Input, Reader};
+use crate::program::{Descriptor, descriptor};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -162,13 +163,15 @@ impl Reader<'_> {
     /// A file of shell text.
     pub(super) fn shell_file(&mut self, file: &Word, run: &Run) -> Result<(), Unreadable> {
         let known = file.known();
-        let descriptor = known.as_deref().is_none_or(|path| {
-            path.starts_with("/proc/") || path == "/dev/tty" || crate::program::descriptor(path).is_some()
-        });
+        let descriptor = known.as_deref().and_then(descriptor);
+        let unknown = descriptor.is_some()
+            || known
+                .as_deref()
+                .is_none_or(|path| path.starts_with("/proc/") || path == "/dev/tty");
         match known.as_deref() {
-            Some(path) if path != "-" && crate::program::descriptor(path) == Some(true) => self.input_of_shell(run),
+            _ if descriptor == Some(Descriptor::Number(0)) => self.input_of_shell(run),
             Some("/dev/null") => Ok(()),
-            _ if descriptor => {
+            _ if unknown => {
                 self.unknown_text(file, run);
                 Ok(())
             }
