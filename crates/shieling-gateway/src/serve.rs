@@ -250,10 +250,9 @@ async fn find(shared: &Arc<Shared>, question: &Question) -> Finding {
 /// The option that would allow a name.
 fn instead(name: &HostName) -> Option<String> {
     let target = Target::of(name.clone());
-    match target {
-        _ if name.is_under(&HostName::internal()) => Some(format!("`--allow-host {HOST_INTERNAL}:PORT`")),
-        Target::Internal => Some(format!("`--allow-host {HOST_INTERNAL}:PORT`")),
-        _ => option_for(&target, Protocol::Tcp, DEFAULT_PORTS[0]),
+    match matches!(target, Target::Internal) || name.is_under(&HostName::internal()) {
+        true => Some(format!("`--allow-host {HOST_INTERNAL}:PORT`")),
+        false => option_for(&target, Protocol::Tcp, DEFAULT_PORTS[0]),
     }
 }
 

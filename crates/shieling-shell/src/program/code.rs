@@ -4,6 +4,7 @@
 //! one thing is looked for: whether it starts programs, since then a list of denied programs could
 //! be got round through it.
 
+use crate::descriptor::{Descriptor, descriptor};
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, PIPE, Via};
 use crate::screen::Unreadable;
@@ -63,30 +64,6 @@ const LAUNCHERS: &[&str] = &[
     "ctypes",
     "syscall",
 ];
-
-/// An open descriptor that a path names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Descriptor {
-    /// This one of the program that opens the path.
-    Number(u32),
-    /// Perhaps one: of another process, or the path does not tell which.
-    Unknown,
-}
-
-/// The descriptor that a path names, if it names one. A relative path does so in the root directory alone.
-pub(crate) fn descriptor(path: &str) -> Option<Descriptor> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    let number = match parts.as_slice() {
-        ["dev", "stdin"] => Some(0),
-        ["dev", "stdout"] => Some(1),
-        ["dev", "stderr"] => Some(2),
-        ["dev", "fd", text] | ["proc", "self" | "thread-self", "fd", text] => text.parse().ok(),
-        ["proc", _, "fd", _] => None,
-        _ => return None,
-    };
-    let number = number.filter(|_| path.starts_with('/'));
-    Some(number.map_or(Descriptor::Unknown, Descriptor::Number))
-}
 
 /// Whether a word names what a program is fed, where it takes the name of a file with code.
 pub(super) fn is_standard_input(word: &Word) -> bool {

@@ -210,16 +210,15 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
         }
         return Ok(());
     }
-    if let Some(value) = value
-        .as_ref()
-        .filter(|_| key == "format.pretty" || key.starts_with("pretty."))
-    {
-        git_format(value, run, reader);
-    }
-    let edits_steps = key == "sequence.editor"
-        || key == "core.editor" && run.args.iter().any(|word| word.known().as_deref() == Some("rebase"));
-    if let Some(value) = value.as_ref().filter(|_| edits_steps) {
-        editor_of_steps(value, reader);
+    if let Some(value) = &value {
+        let rebases = || run.args.iter().any(|word| word.known().as_deref() == Some("rebase"));
+        match key.as_str() {
+            "format.pretty" => git_format(value, run, reader),
+            "sequence.editor" => editor_of_steps(value, reader),
+            "core.editor" if rebases() => editor_of_steps(value, reader),
+            key if key.starts_with("pretty.") => git_format(value, run, reader),
+            _ => {}
+        }
     }
     if matches(HARMLESS_KEYS) {
         return Ok(());

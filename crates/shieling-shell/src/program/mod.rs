@@ -18,7 +18,7 @@ mod table;
 mod walks;
 
 pub(crate) use apply::apply;
-pub(crate) use code::{Descriptor, code, descriptor};
+pub(crate) use code::code;
 pub use facts::{helper_directories, helpers, is_interpreter, project_files, runs_scripts};
 pub(crate) use git_settings::editor_of_steps;
 pub use history::prints_history;

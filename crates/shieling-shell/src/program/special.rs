@@ -640,8 +640,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         let before = at.checked_sub(1).and_then(|at| run.args[at].known());
         // `-c`, `-e`, `-ne`, `-pe`, `-r`, `--eval`: what follows, or is attached, is code.
         let asks = |text: &str| {
-            matches!(text, "--eval" | "--print" | "eval")
-                || (text.starts_with('-') && !text.starts_with("--") && text.ends_with(['c', 'e', 'E', 'r', 'p']))
+            matches!(text, "--eval" | "--print" | "eval") || is_short(text) && text.ends_with(['c', 'e', 'E', 'r', 'p'])
         };
         let follows = before.as_deref().is_some_and(asks);
         let looks = word
@@ -823,10 +822,8 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
 /// `fd`: what follows `-x` or `-X` is a command, up to a `;`.
 fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let starts = |word: &Word| {
-        word.known().is_some_and(|text| {
-            text.starts_with("--exec")
-                || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']))
-        })
+        word.known()
+            .is_some_and(|text| text.starts_with("--exec") || is_short(&text) && text.contains(['x', 'X']))
     };
     let Some(at) = run.args.iter().position(starts) else {
         return record(program, run, parse(program, &run.args), reader);
@@ -887,7 +884,7 @@ fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
     for word in &run.args {
         let values = word
             .known()
-            .filter(|text| text.starts_with('-') && !text.starts_with("--"))
+            .filter(|text| is_short(text))
             .map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
         if values > 1 {
             let because = "several values follow one cluster of letters".to_owned();

@@ -74,8 +74,7 @@ impl Reader<'_> {
         let expression = expression.trim();
         let end = expression.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
-        let refused = self.variables.may_abort || self.found.may_abort;
-        if !refused && crate::syntax::is_name(name) && assigns(rest) && self.cannot_fail(expression) {
+        if !self.may_abort() && crate::syntax::is_name(name) && assigns(rest) && self.cannot_fail(expression) {
             self.defined.assigned(name);
         }
     }

@@ -241,6 +241,14 @@ impl Reader<'_> {
         }
     }
 
+    /// `TMPDIR`, where something else stands for it if it is not set.
+    fn temporary_directory(&mut self) -> Vec<Atom> {
+        match self.lookup("TMPDIR") {
+            None => vec![Atom::Text("/tmp".to_owned())],
+            Some(_) => self.variable("TMPDIR"),
+        }
+    }
+
     /// One piece of a word, and what it substitutes.
     pub(super) fn piece(
         &mut self,
@@ -339,10 +347,7 @@ impl Reader<'_> {
             Printed::WorkingDirectory | Printed::Text(Hidden::Path) if self.stands_among_blanks() => Hidden::Path,
             Printed::WorkingDirectory | Printed::Text(Hidden::Path) => Hidden::Name,
             Printed::NewFile if quoted || self.whole_words => {
-                let mut path = match self.values_here("TMPDIR") {
-                    None => vec![Atom::Text("/tmp".to_owned())],
-                    Some(_) => self.variable("TMPDIR"),
-                };
+                let mut path = self.temporary_directory();
                 path.extend([Atom::Text("/tmp.".to_owned()), Atom::Hidden(Hidden::Letters)]);
                 // It prints nothing where it fails.
                 atoms.push(Atom::OneOf(vec![Vec::new(), joined(path)]));
@@ -464,10 +469,7 @@ impl Reader<'_> {
             }
             Operation::Default(word) => {
                 let value = match parameter {
-                    // Where it is not set, it is the other value.
-                    Parameter::Named(name) if name == "TMPDIR" && self.lookup(name).is_none() => {
-                        vec![Atom::Text("/tmp".to_owned())]
-                    }
+                    Parameter::Named(name) if name == "TMPDIR" && !indirect => self.temporary_directory(),
                     _ => self.value(parameter, *indirect, span)?,
                 };
                 let default = self.nested(word, span)?;
@@ -611,7 +613,7 @@ impl Reader<'_> {
     /// A subscript: arithmetic, unless the array is known to have names for keys.
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
         self.looked_up |= self.variables.any_associative || self.found.any_associative;
-        if self.defined.associative.contains(name) && self.variables.keep(name) && self.found.keep(name) {
+        if self.defined.associative.contains(name) && self.keeps(name) {
             let index = &*self.decoded(index, span);
             return self.body(index, Place::Within(span), span).map(drop);
         }

@@ -2,6 +2,7 @@
 
 use super::run::{Launch, Run, is_shell};
 use super::{Input, Reader};
+use crate::descriptor::descriptor;
 use crate::program::{self, Printed};
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
@@ -142,7 +143,7 @@ fn starts_what_it_is_told(run: &Run) -> bool {
         "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
             // `-f -`, `-sf-`, `--file=/dev/stdin`: the makefile is what it is fed.
-            let fed = |path: &str| path == "-" || program::descriptor(path).is_some();
+            let fed = |path: &str| path == "-" || descriptor(path).is_some();
             let in_option = |text: &str| match text.strip_prefix("--") {
                 Some(long) => long.split_once('=').is_some_and(|(_, path)| fed(path)),
                 None => text.starts_with('-') && text.split_once('f').is_some_and(|(_, path)| fed(path)),
@@ -489,13 +490,7 @@ impl Reader<'_> {
                     None => word.is_dashed() != Known::No,
                 });
                 if hazard {
-                    self.doubt(
-                        Doubt::Launch,
-                        self.written(run.span),
-                        "it changes what the words of later commands mean",
-                        run.span,
-                        Some(run.index),
-                    );
+                    self.doubt_command(run, "it changes what the words of later commands mean");
                 }
                 if !args.iter().all(|word| {
                     word.known()
@@ -551,13 +546,7 @@ impl Reader<'_> {
                     word.known()
                         .is_none_or(|text| text.starts_with('-') && text.contains(['f', 'n']))
                 }) {
-                    self.doubt(
-                        Doubt::Launch,
-                        self.written(run.span),
-                        "it changes what a builtin's name runs",
-                        run.span,
-                        Some(run.index),
-                    );
+                    self.doubt_command(run, "it changes what a builtin's name runs");
                 }
                 Ok(false)
             }
@@ -578,13 +567,7 @@ impl Reader<'_> {
                     .iter()
                     .any(|word| word.known().is_none_or(|text| text.contains('x'))) =>
             {
-                self.doubt(
-                    Doubt::Launch,
-                    self.written(run.span),
-                    "it binds a key to a command",
-                    run.span,
-                    Some(run.index),
-                );
+                self.doubt_command(run, "it binds a key to a command");
                 Ok(true)
             }
             "fc" if args
@@ -595,13 +578,7 @@ impl Reader<'_> {
                 Ok(true)
             }
             "fc" => {
-                self.doubt(
-                    Doubt::Launch,
-                    self.written(run.span),
-                    "it runs commands of the history",
-                    run.span,
-                    Some(run.index),
-                );
+                self.doubt_command(run, "it runs commands of the history");
                 Ok(true)
             }
             "shopt" => {
@@ -634,13 +611,7 @@ impl Reader<'_> {
             Some("failglob") => (self.found.may_abort, self.looked_up) = (true, true),
             Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
             | None => {
-                self.doubt(
-                    Doubt::Launch,
-                    self.written(run.span),
-                    "it changes what the words of later commands mean",
-                    run.span,
-                    Some(run.index),
-                );
+                self.doubt_command(run, "it changes what the words of later commands mean");
             }
             Some("allexport") => self.exports_all(run),
             Some(_) => {}
@@ -855,6 +826,55 @@ impl Reader<'_> {
         }
     }
 
+    /// Follows a command once more without the words that may be none: an option before one takes the next word then.
+    fn without_words_that_vanish(&mut self, launch: &Launch, name: &str) -> Result<(), Unreadable> {
+        if self.varying || matches!(name, "test" | "[") {
+            return Ok(());
+        }
+        let nullglob = self.variables.nullglob || self.found.nullglob;
+        let last = launch.argv.len() - 1;
+        let vanishing: Vec<usize> = (1..last).filter(|at| launch.argv[*at].may_vanish(nullglob)).collect();
+        if vanishing.is_empty() {
+            return Ok(());
+        }
+        self.varying = true;
+        let all = (vanishing.len() > 1).then(|| vanishing.clone());
+        let mut variants = vanishing.into_iter().map(|at| vec![at]).chain(all);
+        let result = variants.try_for_each(|without| {
+            let kept = launch.argv.iter().enumerate().filter(|(at, _)| !without.contains(at));
+            let argv = kept.map(|(_, word)| word.clone()).collect();
+            self.launch(Launch { argv, ..launch.clone() })
+        });
+        self.varying = false;
+        result
+    }
+
+    /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
+    /// given it that.
+    fn is_ambient(&mut self, word: &Word) -> bool {
+        let name = word.written.strip_prefix('$').unwrap_or_default();
+        let name = name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'))
+            .unwrap_or(name);
+        is_name(name) && !crate::variables::set_by_the_shell(name) && self.lookup(name).is_none()
+    }
+
+    /// Whether a function of this name is defined for certain, and nothing in the text takes it away.
+    fn is_function(&self, name: &str) -> bool {
+        self.defined.functions.contains(name) && self.keeps(name)
+    }
+
+    /// Whether nothing in the text takes away a function or array of this name.
+    pub(super) fn keeps(&self, name: &str) -> bool {
+        self.variables.keep(name) && self.found.keep(name)
+    }
+
+    /// Whether any assignment may be refused.
+    pub(super) fn may_abort(&self) -> bool {
+        self.variables.may_abort || self.found.may_abort
+    }
+
     /// The operands of `test` and `[`: with `-v` a name, whose subscript is evaluated.
     fn tested(&mut self, args: &[Word]) -> Result<(), Unreadable> {
         for (at, word) in args.iter().enumerate() {
@@ -880,7 +900,7 @@ impl Reader<'_> {
         let (mut array, mut not_exported) = (false, false);
         let mut exported = run.name == "export";
         self.found.may_abort |= run.name == "readonly";
-        let names_keys = self.declares_for_certain_here(run);
+        let names_keys = self.declares_for_certain(&run.name, &run.args);
         for word in &run.args {
             let text = word.known();
             exported |= match text.as_deref() {
@@ -899,23 +919,11 @@ impl Reader<'_> {
                 if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
                     let because =
                         "its values are not what is assigned: letters change, or it stands for another variable";
-                    self.doubt(
-                        Doubt::Launch,
-                        self.written(run.span),
-                        because,
-                        run.span,
-                        Some(run.index),
-                    );
+                    self.doubt_command(run, because);
                 }
                 if flags.contains('f') && (run.name == "export" || flags.contains('x')) {
                     let because = "the function that it passes on is not read with what another shell has";
-                    self.doubt(
-                        Doubt::Launch,
-                        self.written(run.span),
-                        because,
-                        run.span,
-                        Some(run.index),
-                    );
+                    self.doubt_command(run, because);
                 }
                 associative |= flags.contains('A');
                 self.found.any_associative |= flags.contains('A');
@@ -931,7 +939,7 @@ impl Reader<'_> {
                 self.found.integers.insert(name.to_owned());
                 self.looked_up = true;
             }
-            let name = word.prefix().split('=').next().unwrap_or_default();
+            let name = declared_name(word);
             // Declared first: an earlier use would have made it another kind.
             let first = self.found.values(name).is_none() || self.declared_first.iter().any(|first| first == name);
             if associative && names_keys && first {
@@ -998,32 +1006,20 @@ impl Reader<'_> {
 
     /// Whether a declaration declares all that it names, as arrays that have names for keys with `-A`: nothing in it can
     /// fail.
-    pub(super) fn declares_for_certain(&self, argv: &[Word]) -> bool {
-        let Some((first, args)) = argv.split_first() else {
-            return false;
-        };
-        let name = first.known().unwrap_or_default();
+    pub(super) fn declares_for_certain(&self, name: &str, args: &[Word]) -> bool {
         let declares =
-            matches!(&*name, "declare" | "typeset" | "export" | "readonly") || name == "local" && self.in_function;
-        let own = self.variables.functions.contains(&*name) || self.found.functions.contains(&*name);
+            matches!(name, "declare" | "typeset" | "export" | "readonly") || name == "local" && self.in_function;
+        let own = self.variables.functions.contains(name) || self.found.functions.contains(name);
         let plain = |word: &Word| match word.known() {
             Some(text) if text.starts_with(['-', '+']) => text
                 .strip_prefix('-')
                 .is_some_and(|flags| flags.chars().all(|flag| "Agirx".contains(flag))),
             _ => {
-                let name = word.prefix().split('=').next().unwrap_or_default();
+                let name = declared_name(word);
                 is_name(name) && !name.starts_with("BASH") && !OWN_ARRAYS.contains(&name)
             }
         };
-        let refused = self.variables.may_abort || self.found.may_abort;
-        declares && !own && !refused && args.iter().all(plain)
-    }
-
-    fn declares_for_certain_here(&self, run: &Run) -> bool {
-        let argv: Vec<Word> = std::iter::once(Word::text(&run.name, run.span))
-            .chain(run.args.iter().cloned())
-            .collect();
-        self.declares_for_certain(&argv)
+        declares && !own && !self.may_abort() && args.iter().all(plain)
     }
 
     /// A value that declares a list although it was quoted: its elements expand.
@@ -1142,44 +1138,9 @@ impl Reader<'_> {
     }
 }
 
-impl Reader<'_> {
-    /// Follows a command once more without the words that may be none: an option before one takes the next word then.
-    fn without_words_that_vanish(&mut self, launch: &Launch, name: &str) -> Result<(), Unreadable> {
-        self.looked_up |= launch.argv.iter().any(|word| word.fields == Fields::Glob);
-        let last = launch.argv.len() - 1;
-        let vanishing: Vec<usize> = (1..last)
-            .filter(|at| launch.argv[*at].may_vanish(self.variables.nullglob || self.found.nullglob))
-            .collect();
-        if self.varying || vanishing.is_empty() || matches!(name, "test" | "[") {
-            return Ok(());
-        }
-        self.varying = true;
-        let all = (vanishing.len() > 1).then(|| vanishing.clone());
-        let mut variants = vanishing.into_iter().map(|at| vec![at]).chain(all);
-        let result = variants.try_for_each(|without| {
-            let kept = launch.argv.iter().enumerate().filter(|(at, _)| !without.contains(at));
-            let argv = kept.map(|(_, word)| word.clone()).collect();
-            self.launch(Launch { argv, ..launch.clone() })
-        });
-        self.varying = false;
-        result
-    }
-
-    /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
-    /// given it that.
-    fn is_ambient(&mut self, word: &Word) -> bool {
-        let name = word.written.strip_prefix('$').unwrap_or_default();
-        let name = name
-            .strip_prefix('{')
-            .and_then(|name| name.strip_suffix('}'))
-            .unwrap_or(name);
-        is_name(name) && !crate::variables::set_by_the_shell(name) && self.lookup(name).is_none()
-    }
-
-    /// Whether a function of this name is defined for certain, and nothing in the text takes it away.
-    fn is_function(&self, name: &str) -> bool {
-        self.defined.functions.contains(name) && self.variables.keep(name) && self.found.keep(name)
-    }
+/// The name that an argument of a declaration begins with.
+fn declared_name(word: &Word) -> &str {
+    word.prefix().split('=').next().unwrap_or_default()
 }
 
 /// Whether a word of which not all is known could be `-v`, or begin with it.

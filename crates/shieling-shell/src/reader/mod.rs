@@ -15,7 +15,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::carried::CarriedState;
-use crate::program::{self, Descriptor, Program as Described};
+use crate::descriptor::{Descriptor, descriptor};
+use crate::program::Program as Described;
 use crate::reading::{Action, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -94,7 +95,7 @@ fn opened_anew(reading: &mut Reading, found: &Variables) {
         let Some(path) = word.known().filter(|path| path.starts_with('/')) else {
             continue;
         };
-        let files = match program::descriptor(&path) {
+        let files = match descriptor(&path) {
             Some(Descriptor::Number(number)) => found.files_of(number),
             Some(Descriptor::Unknown) | None => Vec::new(),
         };
@@ -356,6 +357,18 @@ impl<'a> Reader<'a> {
         result
     }
 
+    /// Walks what has redirections or none: one can fail, and then nothing of it runs.
+    fn behind<T>(
+        &mut self,
+        redirections: bool,
+        inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>,
+    ) -> Result<T, Unreadable> {
+        match redirections {
+            true => self.scope(inner),
+            false => inner(self),
+        }
+    }
+
     /// Walks one of several parts, of which one runs. Gives the variables that it gives a value.
     fn branch(
         &mut self,
@@ -395,6 +408,17 @@ impl<'a> Reader<'a> {
         by: Option<usize>,
     ) {
         self.effect(Action::Doubt(doubt, because.into()), object, span, by, Via::Operand);
+    }
+
+    /// Records a command that may launch anything.
+    fn doubt_command(&mut self, run: &Run, because: impl Into<String>) {
+        self.doubt(
+            Doubt::Launch,
+            self.written(run.span),
+            because,
+            run.span,
+            Some(run.index),
+        );
     }
 }
 

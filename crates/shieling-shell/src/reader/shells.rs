@@ -3,7 +3,7 @@
 use super::run::Run;
 use super::source::Place;
 use super::{Input, Reader};
-use crate::program::{Descriptor, descriptor};
+use crate::descriptor::{Descriptor, descriptor};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;

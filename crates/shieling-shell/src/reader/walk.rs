@@ -47,7 +47,7 @@ impl Reader<'_> {
         self.defined.lines |= text.contains('\n');
         for part in &program.list.0 {
             self.defined.line = self.defined.undo.len();
-            if self.variables.may_abort || self.found.may_abort {
+            if self.may_abort() {
                 self.defined.may_give_up();
             }
             self.part(part, source)?;
@@ -248,12 +248,7 @@ impl Reader<'_> {
             Command::Compound(compound, redirects) => {
                 let outer = self.input.clone();
                 self.redirects(redirects, source)?;
-                if redirects.is_empty() {
-                    self.compound(compound, source)?;
-                } else {
-                    // A redirection can fail, and then nothing of it runs.
-                    self.scope(|reader| reader.compound(compound, source))?;
-                }
+                self.behind(!redirects.is_empty(), |reader| reader.compound(compound, source))?;
                 self.input = outer;
                 Ok(())
             }
@@ -398,15 +393,12 @@ impl Reader<'_> {
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         self.redirects(&function.redirects, source)?;
         let within = std::mem::replace(&mut self.in_function, true);
-        let result = if within {
-            // What is local where it is defined is not there where it is called.
-            let outer = std::mem::take(&mut self.defined);
-            let result = self.compound(&function.body, source);
-            self.defined = outer;
-            result
-        } else {
-            self.scope(|reader| reader.compound(&function.body, source))
-        };
+        // What is local where it is defined is not there where it is called.
+        let around = within.then(|| std::mem::take(&mut self.defined));
+        let result = self.scope(|reader| reader.compound(&function.body, source));
+        if let Some(around) = around {
+            self.defined = around;
+        }
         self.in_function = within;
         self.input = outer;
         self.defined.function(&function.name);
@@ -525,6 +517,8 @@ impl Reader<'_> {
         let (Some(span), Some(first)) = (span, argv.first()) else {
             return Ok(());
         };
+        let mut items = simple.prefix.iter().chain(&simple.suffix);
+        let redirected = items.any(|item| matches!(item, Item::Redirect(_)));
         if super::launch::declares(first) {
             let names = declared.iter().map(|assignment| &assignment.name);
             self.declared_first = names
@@ -534,8 +528,8 @@ impl Reader<'_> {
             declared
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;
-            let mut items = simple.prefix.iter().chain(&simple.suffix);
-            if self.declares_for_certain(&argv) && !items.any(|item| matches!(item, Item::Redirect(_))) {
+            let name = first.known().unwrap_or_default();
+            if !redirected && self.declares_for_certain(&name, &argv[1..]) {
                 self.given_values(&declared);
             }
         }
@@ -546,13 +540,8 @@ impl Reader<'_> {
             functions: true,
             more: false,
         };
-        let mut items = simple.prefix.iter().chain(&simple.suffix);
-        if items.any(|item| matches!(item, Item::Redirect(_))) {
-            // As with a compound command.
-            self.scope(|reader| reader.launch(launch))?;
-        } else {
-            self.launch(launch)?;
-        }
+        self.behind(redirected, |reader| reader.launch(launch))?;
+        self.declared_first.clear();
         // Builtins run in the shell itself (`IFS= read`); those that run others (`eval`) record them as well.
         if self.reading.commands[first..]
             .iter()

@@ -173,8 +173,6 @@ fn brings_files(reading: &Reading) -> bool {
                     .is_some_and(program::names_what_it_changes)
         };
         match &effect.action {
-            // What was found is there already.
-            Action::Writes(word) if is_fed(word, effect, reading) => false,
             Action::Writes(_) | Action::Changes(_) => !named(),
             Action::Network(_) => true,
             Action::Reads(_)
