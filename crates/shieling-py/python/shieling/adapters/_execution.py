@@ -28,8 +28,8 @@ __all__ = [
     "Printed",
     "approval_options",
     "exit_status",
-    "has_rules",
     "given_variables",
+    "has_rules",
     "host_variables",
     "is_judged_as_written",
     "kept_bytes",
@@ -39,6 +39,7 @@ __all__ = [
     "reached_paths",
     "read_once",
     "seconds_of",
+    "through_env",
     "time_limit",
 ]
 
@@ -101,6 +102,20 @@ def given_variables(variables: Mapping[str, str] | None) -> dict[str, str]:
         if "\0" in name or "\0" in value:
             raise ValueError("embedded null byte")
     return given
+
+
+def through_env(argv: Sequence[str], variables: Mapping[str, str], *options: str) -> list[str]:
+    """The words by which ``env`` starts a program, with these variables besides those that are there.
+
+    Args:
+        argv: The program and its arguments.
+        variables: Names and values, as they are.
+        options: Options of ``env``, such as ``-i`` for no other variables.
+    """
+    # What `env` would take for a variable or an option as well is run by another program, which takes it for neither.
+    runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in argv[0] or argv[0] == "-" else []
+    assigned = [f"{name}={value}" for name, value in variables.items()]
+    return ["/usr/bin/env", *options, "--", *assigned, *runner, *argv]
 
 
 def seconds_of(timeout: Any) -> float:

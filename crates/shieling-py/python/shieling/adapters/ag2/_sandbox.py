@@ -17,11 +17,12 @@ from .._execution import (
     Execution,
     HostVariables,
     exit_status,
-    has_rules,
     given_variables,
+    has_rules,
     host_variables,
     kept_bytes,
     seconds_of,
+    through_env,
 )
 from ._filter import SANDBOX_READONLY_COMMANDS, check_ignore, contains_shell_operator, matches_argv, split_command
 from ._framework import (
@@ -55,13 +56,8 @@ def _program(argv: Sequence[str], host: dict[str, str], given: dict[str, str]) -
     variables = {**host, **given}
     # With these bash would do something before that, or change them; the program gets them from `env`.
     names = [name for name in variables if _READ_BY_BASH.match(name) and (name in given or name.startswith("BASH"))]
-    words = ["exec", "--"]
-    if names:
-        words += ["/usr/bin/env", "--", *(f"{name}={variables.pop(name)}" for name in names)]
-        if "=" in argv[0] or argv[0] == "-":
-            # `env` would take it for a variable as well.
-            words += ["/usr/bin/nice", "-n", "0", "--"]
-    return shell_text([*words, *argv]), variables
+    own = {name: variables.pop(name) for name in names}
+    return shell_text(["exec", "--", *(through_env(argv, own) if own else argv)]), variables
 
 
 def _not_found(stderr: str, program: str, code: int, workdir: Path) -> str | None:
@@ -128,8 +124,7 @@ class LocalSandbox(SandboxBase):
         self._environment = environment
         self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
         self._bounds = shieling
-        options = dict(shieling or {})
-        self._has_rules = has_rules(options)
+        self._has_rules = has_rules(shieling or {})
         self._execution: Execution | None = None
 
     def _ensure_workdir(self) -> Path:

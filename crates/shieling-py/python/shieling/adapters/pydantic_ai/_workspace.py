@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
 from ..._errors import DeniedError, FileError
-from .._execution import Execution, given_variables, has_rules, time_limit
+from .._execution import Execution, given_variables, has_rules, through_env, time_limit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,7 +44,6 @@ _MOST_OUTPUT = 10 * 1024 * 1024
 _PREVIEW = 64 * 1024
 # The kernel takes no word or variable of this many bytes.
 _LONGEST_WORD = 128 * 1024
-_ENV = "/usr/bin/env"
 _NOT_STARTED = (
     *(errno.ENOENT, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.E2BIG, errno.ETXTBSY),
     *(errno.ENOEXEC, errno.EIO, errno.ELIBBAD, errno.EINVAL),
@@ -109,10 +108,9 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         self._env = {name: os.environ[name] for name in inherited if name in os.environ} | dict(env or {})
         self._environment = environment
         self._shieling = shieling
-        options = dict(shieling or {})
-        if "output_limit" in options:
+        if "output_limit" in (shieling or {}):
             raise ValueError("`output_limit` is the protocol's here, 10 MiB")
-        self._has_rules = has_rules(options)
+        self._has_rules = has_rules(shieling or {})
         self._execution: Execution | None = None
         self._shells = _Shells()
         self._file_locks: dict[str, tuple[asyncio.Lock, int]] = {}
@@ -190,9 +188,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         if words[0] == "":
             return _protocol.CommandResult(exit_code=126, stdout="", stderr=": Permission denied\n")
         too_long = any(len(os.fsencode(word)) >= _LONGEST_WORD for word in words)
-        if any(len(os.fsencode(f"{name}={value}")) >= _LONGEST_WORD for name, value in variables.items()) or (
-            too_long and not isinstance(command, str)
-        ):
+        assigned = (f"{name}={value}" for name, value in variables.items())
+        if too_long and not shell or any(len(os.fsencode(one)) >= _LONGEST_WORD for one in assigned):
             raise OSError(errno.E2BIG, os.strerror(errno.E2BIG), words[0])
         execution = await self._open()
         limit = time_limit(None if timeout is None else float(timeout))
@@ -217,11 +214,8 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
         shells = self._shells = self._shells if self._shells.pid == os.getpid() else _Shells()
         session = shells.idle.pop() if shells.idle else shieling.session(f"workspace-{uuid.uuid4().hex}")
         # A sandbox has a `PATH` and a `HOME` of its own.
-        clean = ["-i"] if self._environment == "local" else []
-        assigned = [f"{name}={value}" for name, value in variables.items()]
-        # What `env` would take for a variable as well is run by another program, which takes it for none.
-        runner = ["/usr/bin/nice", "-n", "0", "--"] if "=" in words[0] or words[0] == "-" else []
-        program = shell_text(["/usr/bin/setsid", _ENV, *clean, "--", *assigned, *runner, *words])
+        clean = self._environment == "local"
+        program = shell_text(["/usr/bin/setsid", *through_env(words, variables, *(["-i"] if clean else []))])
         locale = "LC_ALL=C " if clean else ""
         # The shell's own words about a killed program go nowhere; the program has standard error as descriptor 3 for it.
         text = f"{{ ( cd -- {shell_text([str(root)])} || exit 126; {locale}exec {program} 2>&3 3>&- ); }} 3>&2 2>/dev/null"
@@ -264,9 +258,16 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     def _reachable(self, path: str) -> Path:
         """The path, unless it leads out of the directory that a sandbox's commands are confined to."""
+        if self._environment != "local":
+            return self._inside(path)
+        self._alive()
+        return self._path(path)
+
+    def _inside(self, path: str) -> Path:
+        """The path, unless it leads out of the directory."""
         root, target = self._alive(), self._path(path)
-        if self._environment != "local" and not Path(os.path.realpath(target)).is_relative_to(root):
-            raise PermissionError(f"{path!r} is outside the workspace of the sandbox, `{root}`")
+        if not Path(os.path.realpath(target)).is_relative_to(root):
+            raise PermissionError(f"{path!r} is outside the workspace, `{root}`")
         return target
 
     async def _call(self, path: str, work: Callable[[Path], T]) -> T:
@@ -292,9 +293,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
                 self._file_locks[key] = (lock, users - 1)
 
     def _check_new_directory(self, path: str) -> None:
-        root, target = self._alive(), self._path(path)
-        if not Path(os.path.realpath(target)).is_relative_to(root):
-            raise PermissionError(f"{path!r} is outside the workspace, `{root}`")
+        target = self._inside(path)
         if target.exists() and not target.is_dir():
             raise FileExistsError(path)
         if any(parent.exists() and not parent.is_dir() for parent in target.parents):
@@ -392,11 +391,11 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
     async def remove(self, path: str) -> None:
         """Remove a file, a link, or a directory with its contents; never the working directory or one above it."""
 
-        def check() -> tuple[Path, Path]:
+        def check() -> Path:
             root, target = self._alive(), self._path(path)
             if not target.is_symlink() and target.resolve() in (root, *root.parents):
                 raise ValueError("cannot remove the workspace root or its ancestor")
-            return root, target
+            return target
 
         if self._has_rules:
             await asyncio.to_thread(check)
@@ -405,7 +404,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             return
 
         def work() -> None:
-            _, target = check()
+            target = check()
             # A link is removed itself, wherever it leads.
             self._reachable(str(target.parent))
             if target.is_dir() and not target.is_symlink():
