@@ -13,8 +13,7 @@ use crate::span::Span;
 pub enum Hidden {
     /// A whole number, perhaps signed.
     Number,
-    /// One or more characters that hold no blank and do not start with a dash: a hash, an
-    /// absolute path, a date.
+    /// Characters that hold no blank and do not start with a dash, or nothing: a hash, an absolute path, a date.
     Name,
     /// As a name, but it may start with a dash: a branch or a tag.
     Ref,
@@ -389,38 +388,65 @@ pub(crate) fn joined(atoms: Vec<Atom>) -> Vec<Atom> {
 }
 
 fn starts_with_dash(atoms: &[Atom]) -> Known {
-    match atoms.first() {
-        None => Known::No,
-        Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
-        Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
-        Some(Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Name | Hidden::Commit | Hidden::Path)) => Known::No,
-        // It may be nothing.
-        Some(Atom::Hidden(Hidden::Letters)) => match starts_with_dash(&atoms[1..]) {
-            Known::No => Known::No,
-            Known::Yes | Known::Maybe => Known::Maybe,
-        },
-        Some(
+    let begins = beginning(atoms);
+    match (begins.dashed, begins.otherwise || begins.nothing) {
+        (false, _) => Known::No,
+        (true, false) => Known::Yes,
+        (true, true) => Known::Maybe,
+    }
+}
+
+/// How a text can begin.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beginning {
+    dashed: bool,
+    otherwise: bool,
+    nothing: bool,
+}
+
+impl Beginning {
+    fn or(self, other: Self) -> Self {
+        Self {
+            dashed: self.dashed || other.dashed,
+            otherwise: self.otherwise || other.otherwise,
+            nothing: self.nothing || other.nothing,
+        }
+    }
+}
+
+fn beginning(atoms: &[Atom]) -> Beginning {
+    let begins = |dashed, otherwise, nothing| Beginning {
+        dashed,
+        otherwise,
+        nothing,
+    };
+    let mut all = begins(false, false, true);
+    for atom in atoms {
+        let next = match atom {
+            Atom::Text(text) => begins(
+                text.starts_with('-'),
+                !text.starts_with('-') && !text.is_empty(),
+                text.is_empty(),
+            ),
+            Atom::Here => begins(false, true, false),
+            // Where what prints it fails, or a variable has no value, it is nothing.
+            Atom::Hidden(Hidden::Name | Hidden::Commit | Hidden::Path | Hidden::Letters) => begins(false, true, true),
             Atom::One
             | Atom::Star
             | Atom::Found
-            | Atom::Hidden(Hidden::Number | Hidden::Ref | Hidden::Below | Hidden::Anything),
-        ) => Known::Maybe,
-        Some(Atom::OneOf(choices)) => {
-            let mut answers = choices.iter().map(|choice| {
-                if choice.is_empty() {
-                    starts_with_dash(&atoms[1..])
-                } else {
-                    starts_with_dash(choice)
-                }
-            });
-            let first = answers.next().unwrap_or(Known::Maybe);
-            if answers.all(|answer| answer == first) {
-                first
-            } else {
-                Known::Maybe
-            }
+            | Atom::Hidden(Hidden::Number | Hidden::Ref | Hidden::Below | Hidden::Anything) => begins(true, true, true),
+            Atom::OneOf(choices) => choices
+                .iter()
+                .map(|choice| beginning(choice))
+                .reduce(Beginning::or)
+                .unwrap_or(begins(true, true, true)),
+        };
+        all = Beginning { nothing: false, ..all }.or(next);
+        if !all.nothing {
+            break;
         }
     }
+    all
 }
 
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.

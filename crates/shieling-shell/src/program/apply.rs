@@ -1,5 +1,7 @@
 //! A command's arguments to what the command does.
 
+use std::borrow::Cow;
+
 use super::git_settings::{git_config, git_format, git_setting};
 use super::language::language;
 use super::parse::{Arguments, find_sub, parse};
@@ -10,6 +12,7 @@ use super::{awk, sed};
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, MORE, PIPE, PartsOf, Via, Walk};
 use crate::screen::Unreadable;
+use crate::variables::OPTIONAL_LOCKS;
 use crate::word::{Atom, Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
@@ -185,12 +188,21 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     let first = reader.commands();
     let mut looks_alone = false;
     if program.assignments {
-        let count = found.operands.iter().take_while(|word| assigns(word).is_some()).count();
-        for word in found.operands.drain(..count) {
-            if let Some(at) = assigns(&word) {
-                looks_alone |= word.known().as_deref() == Some("GIT_OPTIONAL_LOCKS=0");
-                reader.assign_for_child(&word.prefix()[..at], &word.after(at + 1), word.span)?;
+        while let Some(word) = found.operands.first().cloned() {
+            let alternatives = reader.alternatives(std::slice::from_ref(&word));
+            if !alternatives.iter().any(|word| assigns(word).is_some()) {
+                break;
             }
+            for word in &alternatives {
+                match assigns(word) {
+                    Some(at) => {
+                        looks_alone |= word.known().as_deref() == Some("GIT_OPTIONAL_LOCKS=0");
+                        reader.assign_for_child(&word.prefix()[..at], &word.after(at + 1), word.span)?;
+                    }
+                    None => reader.unknown_launch(word, run),
+                }
+            }
+            found.operands.remove(0);
         }
     }
     if !matches!(program.special.as_deref(), Some("tar" | "compressor")) {
@@ -199,21 +211,34 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     if starts_a_shell(program, &roles, &found) {
         reader.shell_input(run)?;
     }
+    let taken_out = if program.assignments {
+        taken_out(&found)
+    } else {
+        Vec::new()
+    };
+    for name in &taken_out {
+        reader.unset_for_child(name.as_deref());
+    }
     record_operands(&roles, &found.operands, run, reader)?;
-    if program.assignments && !looks_alone && loses_environment(&found) {
+    let any_or_locks = |name: &Option<String>| name.as_deref().is_none_or(|name| name == OPTIONAL_LOCKS);
+    if !looks_alone && taken_out.iter().any(any_or_locks) {
         reader.lost_environment(first, run.span);
     }
     Ok(())
 }
 
-/// Whether an option of `env` empties the environment, or takes `GIT_OPTIONAL_LOCKS` out of it.
-fn loses_environment(found: &Arguments) -> bool {
-    found.options.iter().any(|given| {
+/// The variables that options of `env` take out of the environment, `None` for any.
+fn taken_out(found: &Arguments) -> Vec<Option<String>> {
+    let names = found.options.iter().filter_map(|given| {
         let is = |names: [&str; 2]| given.choice.spellings.iter().any(|own| names.contains(&own.as_str()));
         let named = given.value.as_ref().and_then(Word::known);
-        is(["-i", "--ignore-environment"])
-            || is(["-u", "--unset"]) && named.is_none_or(|name| name == "GIT_OPTIONAL_LOCKS")
-    })
+        match (is(["-i", "--ignore-environment"]), is(["-u", "--unset"])) {
+            (true, _) => Some(None),
+            (false, true) => Some(named.map(Cow::into_owned)),
+            (false, false) => None,
+        }
+    });
+    names.collect()
 }
 
 /// Whether this call starts a shell that reads what this program is fed.

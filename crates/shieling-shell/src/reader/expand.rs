@@ -478,7 +478,16 @@ impl Reader<'_> {
             Operation::Assign(word) => {
                 let value = self.value(parameter, *indirect, span)?;
                 let default = self.nested(word, span)?;
-                if let Parameter::Named(name) | Parameter::Element { name, .. } = parameter {
+                if *indirect {
+                    let target = self.value(parameter, false, span)?;
+                    let target = Word {
+                        atoms: target.into(),
+                        fields: Fields::One,
+                        span,
+                        written: self.written(span).into(),
+                    };
+                    self.named(&target, default.clone())?;
+                } else if let Parameter::Named(name) | Parameter::Element { name, .. } = parameter {
                     self.assign(name, default.clone(), span)?;
                 }
                 vec![Atom::OneOf(vec![value, default])]
@@ -566,7 +575,11 @@ impl Reader<'_> {
             },
             Parameter::Element { name, subscript } => {
                 self.subscript(name, subscript, span)?;
-                self.variable(name)
+                match self.variable(name) {
+                    // What is no array has no other element.
+                    value if subscript == "0" || self.lookup(name).is_some() => value,
+                    value => vec![Atom::OneOf(vec![value, Vec::new()])],
+                }
             }
         };
         let value = match parameter {
@@ -614,11 +627,13 @@ impl Reader<'_> {
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
         self.looked_up |= self.variables.any_associative || self.found.any_associative;
         if self.defined.associative.contains(name) && self.keeps(name) {
+            // A key may not be empty.
+            self.defined.may_give_up();
             let index = &*self.decoded(index, span);
             return self.body(index, Place::Within(span), span).map(drop);
         }
-        if index.bytes().any(|byte| !byte.is_ascii_digit()) {
-            // It may be before the first element.
+        if index.len() > 9 || index.bytes().any(|byte| !byte.is_ascii_digit()) {
+            // It may be before the first element, or beyond the last that there can be.
             self.defined.may_give_up();
         }
         self.arithmetic(index, Place::Within(span))

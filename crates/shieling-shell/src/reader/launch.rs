@@ -343,6 +343,7 @@ impl Reader<'_> {
                         .is_some_and(|text| text.starts_with('-') && text.contains('c'))
                 };
                 if args[..options].iter().any(empties) {
+                    self.unset_for_child(None);
                     self.lost_environment(first, run.span);
                 }
                 Ok(true)
@@ -377,7 +378,11 @@ impl Reader<'_> {
                         }
                         // When it runs, nothing need be as it is here.
                         let (text, plain_sh) = (text.clone(), self.plain_sh);
-                        self.other_shell(plain_sh, |reader| reader.own_text(&text, Some(run.index)))?;
+                        self.other_shell(plain_sh, |reader| {
+                            // Nor need it run outside of functions.
+                            reader.in_function = true;
+                            reader.own_text(&text, Some(run.index))
+                        })?;
                     }
                     None => {}
                 }
@@ -421,7 +426,10 @@ impl Reader<'_> {
                 for name in names {
                     let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
                     self.named(&name, value)?;
-                    self.defined.assigned(&name.shown());
+                    // At the end of what it reads it leaves it empty, which ends a loop.
+                    if self.ends_loop {
+                        self.defined.assigned(&name.shown());
+                    }
                 }
                 self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
                 Ok(true)
@@ -430,7 +438,7 @@ impl Reader<'_> {
                 let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.own_text(&value, Some(run.index))?,
+                        'C' => self.text_with_more(&value, run)?,
                         'n' | 'O' | 's' | 'c' | 'u' => self.evaluated_expression(&value)?,
                         _ => {}
                     }
@@ -441,7 +449,8 @@ impl Reader<'_> {
                 Ok(true)
             }
             "getopts" => {
-                if let Some(name) = args.get(1) {
+                let options = usize::from(args.first().and_then(Word::known).as_deref() == Some("--"));
+                if let Some(name) = args.get(1 + options) {
                     self.named(&name.clone(), vec![Atom::Hidden(Hidden::Anything)])?;
                 }
                 Ok(true)
@@ -501,7 +510,7 @@ impl Reader<'_> {
                 Ok(false)
             }
             "unset" => {
-                for word in args {
+                for word in &self.alternatives(args) {
                     let name = word.known();
                     let array = name.as_deref().and_then(|name| name.split('[').next());
                     self.found.undefine(array);
@@ -554,7 +563,7 @@ impl Reader<'_> {
                 let (_, values) = self.options_and_names(run, "oAGWPSXFC", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.own_text(&value, Some(run.index))?,
+                        'C' => self.text_with_more(&value, run)?,
                         'W' => self.prompt(&value.atoms, value.span)?,
                         'F' => self.launch_rest(vec![value], run, true)?,
                         _ => {}
@@ -588,10 +597,11 @@ impl Reader<'_> {
                 Ok(false)
             }
             "wait" => {
-                if let Some(at) = args.iter().position(|word| word.known().as_deref() == Some("-p"))
-                    && let Some(name) = args.get(at + 1)
-                {
-                    self.named(&name.clone(), vec![Atom::Hidden(Hidden::Number)])?;
+                let (_, values) = self.options_and_names(run, "p", &[])?;
+                for (_, name) in values {
+                    self.named(&name, vec![Atom::Hidden(Hidden::Number)])?;
+                    // Without a job there is no number.
+                    self.named(&name, Vec::new())?;
                 }
                 Ok(false)
             }
@@ -715,7 +725,9 @@ impl Reader<'_> {
             if !text.starts_with('-') || text == "-" {
                 break;
             }
-            at += 1 + usize::from(text.ends_with(|last| valued.contains(last)));
+            // What follows such a letter in the same word is its value.
+            let value_follows = text.find(|flag| valued.contains(flag)) == Some(text.len() - 1);
+            at += 1 + usize::from(value_follows);
         }
         args.get(at..).unwrap_or_default().to_vec()
     }
@@ -764,8 +776,28 @@ impl Reader<'_> {
                 let name = name.into_owned();
                 self.assign(&name, value, word.span)
             }
-            _ => self.evaluated_word(word, word.span),
+            Some(_) => self.evaluated_word(word, word.span),
+            None => match word.alternatives(MAX_NAMES).filter(|all| all.len() > 1) {
+                Some(alternatives) => alternatives.iter().try_for_each(|one| self.named(one, value.clone())),
+                None => self.evaluated_word(word, word.span),
+            },
         }
+    }
+
+    /// Words that name variables, each in all of its alternatives where the text shows them.
+    pub(crate) fn alternatives(&self, words: &[Word]) -> Vec<Word> {
+        let alternatives = |word: &Word| match word.known().is_some() || word.prefix().contains('=') {
+            true => vec![word.clone()],
+            false => word.alternatives(MAX_NAMES).unwrap_or_else(|| vec![word.clone()]),
+        };
+        words.iter().flat_map(alternatives).collect()
+    }
+
+    /// A text that a builtin runs with words behind it that the text does not show.
+    fn text_with_more(&mut self, text: &Word, run: &Run) -> Result<(), Unreadable> {
+        self.own_text(text, Some(run.index))?;
+        self.unknown_text(text, run);
+        Ok(())
     }
 
     /// A word that names a variable, whose subscript is evaluated; it may also be assigned to.
@@ -901,7 +933,7 @@ impl Reader<'_> {
         let mut exported = run.name == "export";
         self.found.may_abort |= run.name == "readonly";
         let names_keys = self.declares_for_certain(&run.name, &run.args);
-        for word in &run.args {
+        for word in &self.alternatives(&run.args) {
             let text = word.known();
             exported |= match text.as_deref() {
                 Some(text) => text.starts_with('-') && text.contains('x'),
@@ -956,7 +988,7 @@ impl Reader<'_> {
                     }
                     if value.prefix().starts_with('(') || (array && value.known().is_none()) {
                         // A quoted list is read once more as a list.
-                        self.list_value(&value, run)?;
+                        self.list_value(&name.shown(), &value, run)?;
                     }
                     if reference {
                         self.doubt(
@@ -996,7 +1028,10 @@ impl Reader<'_> {
                     }
                     // An array's value was followed where it is written.
                     Some(_) => self.evaluated_word(word, word.span)?,
-                    None if word.written.contains("=(") => {}
+                    None if word
+                        .written
+                        .split_once("=(")
+                        .is_some_and(|(name, _)| is_name(name.trim_end_matches('+'))) => {}
                     None => self.evaluated_word(word, word.span)?,
                 },
             }
@@ -1023,10 +1058,11 @@ impl Reader<'_> {
     }
 
     /// A value that declares a list although it was quoted: its elements expand.
-    fn list_value(&mut self, value: &Word, run: &Run) -> Result<(), Unreadable> {
+    fn list_value(&mut self, name: &str, value: &Word, run: &Run) -> Result<(), Unreadable> {
         match crate::word::known(&value.atoms) {
             Some(text) => {
-                let text = format!("_={text}");
+                let name = if is_name(name) { name } else { "_" };
+                let text = format!("{name}={text}");
                 self.deeper(|reader| reader.text(&text, super::source::Place::Within(value.span)))
             }
             None => {

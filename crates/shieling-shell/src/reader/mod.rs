@@ -152,6 +152,8 @@ pub(crate) struct Reader<'a> {
     declared_first: Vec<String>,
     /// Whether a command is followed once more without a word that may be none.
     varying: bool,
+    /// Whether a command is the whole condition of a `while`.
+    ends_loop: bool,
     /// Whether the body of a function is being walked.
     in_function: bool,
     input: Input,
@@ -286,6 +288,7 @@ impl<'a> Reader<'a> {
             defined: Defined::default(),
             declared_first: Vec::new(),
             varying: false,
+            ends_loop: false,
             in_function: false,
             input: Input::Nothing,
             plain_sh: false,

@@ -331,8 +331,12 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            CompoundCommand::While { condition, body } => {
-                self.list(condition, source)?;
+            CompoundCommand::While { condition, until, body } => {
+                // The body runs where a command that is all of the condition went well.
+                let outer = std::mem::replace(&mut self.ends_loop, !until && is_one_command(condition));
+                let result = self.list(condition, source);
+                self.ends_loop = outer;
+                result?;
                 self.list(body, source)
             }
             CompoundCommand::Coprocess { name, body, range } => {
@@ -623,6 +627,8 @@ impl Reader<'_> {
         if crate::variables::is_readonly(name) {
             self.defined.may_give_up();
         }
+        // A call of a function fails where there are too many.
+        self.found.may_abort |= name == "FUNCNEST";
         if crate::variables::is_integer(name)
             || self.variables.integers.contains(name)
             || self.found.integers.contains(name)
@@ -758,6 +764,12 @@ impl Reader<'_> {
         if self.reading.commands.iter().skip(first).any(git) {
             self.lets_git_refresh(span);
         }
+    }
+
+    /// Records that a variable, or all of them, are taken out of what a program is given.
+    pub(crate) fn unset_for_child(&mut self, name: Option<&str>) {
+        // The others are nothing wherever they are not set.
+        self.found.assign(name.unwrap_or("HOME"), Vec::new());
     }
 
     /// The paths that the value of a variable names: of a list, as far as it is known, and behind `=`.
@@ -959,6 +971,17 @@ fn is_descriptor(word: &Word) -> bool {
 }
 
 /// One element of a list of words, as the value of a variable.
+/// Whether a list is one simple command, which tells by its end how it went.
+fn is_one_command(list: &CompoundList) -> bool {
+    matches!(
+        list.0.as_slice(),
+        [(and_or, Separator::Sequence)]
+            if and_or.additional.is_empty()
+                && !and_or.first.marked
+                && matches!(and_or.first.seq.as_slice(), [Command::Simple(_)])
+    )
+}
+
 fn element(word: &Word) -> Vec<Atom> {
     match word.fields {
         Fields::One => word.atoms.to_vec(),

@@ -195,10 +195,12 @@ impl Parser<'_> {
                 CompoundCommand::If { condition, then, elses }
             }
             "while" | "until" => {
+                let until = keyword == "until";
                 take();
                 let condition = self.full_list()?;
                 CompoundCommand::While {
                     condition,
+                    until,
                     body: self.do_group(false)?,
                 }
             }

@@ -100,6 +100,7 @@ pub(crate) enum CompoundCommand {
     /// `while` and `until`
     While {
         condition: CompoundList,
+        until: bool,
         body: CompoundList,
     },
     Coprocess {
