@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod carried;
+mod definitions;
 mod descriptor;
 pub mod program;
 mod quote;

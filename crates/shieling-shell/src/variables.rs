@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::definitions::Definitions;
 use crate::word::{Atom, Hidden, Word};
 
 /// Stands for the home directory, wherever it is: an absolute path that no text can hold.
@@ -21,6 +22,8 @@ pub(crate) struct Variables {
     pub(crate) any_associative: bool,
     /// The names of the functions that the text defines, certain or not.
     pub(crate) functions: BTreeSet<String>,
+    /// What later texts run of what this one and earlier ones define.
+    pub(crate) definitions: Definitions,
     /// The names whose function or array may be gone, or be of another kind, at some time: what is unset, and what is
     /// declared once more.
     undefined: BTreeSet<String>,
@@ -96,6 +99,7 @@ impl Variables {
                     || values.iter().all(|value| known.contains(value))
             })
         }) && found.functions.is_subset(&self.functions)
+            && self.definitions.cover_aliases(&found.definitions)
             && (self.any_undefined || !found.any_undefined && found.undefined.is_subset(&self.undefined))
             && (self.any_associative || !found.any_associative)
             && (self.may_abort || !found.may_abort)
@@ -105,6 +109,15 @@ impl Variables {
             && (self.extglob || !found.extglob)
             && found.integers.is_subset(&self.integers)
             && (self.any_value || !found.any_value)
+    }
+
+    /// The variables that have other values than before.
+    pub(crate) fn assigned_since(&self, before: &Self) -> Vec<&str> {
+        let others = self
+            .values
+            .iter()
+            .filter(|(name, values)| before.values.get(*name) != Some(values));
+        others.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Whether any variable can have any value.

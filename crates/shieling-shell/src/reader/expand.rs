@@ -223,7 +223,8 @@ impl Reader<'_> {
     /// The values that a variable can have here, if the text assigns it.
     fn values_here(&mut self, name: &str) -> Option<Vec<Vec<Atom>>> {
         let mut values = self.lookup(name)?;
-        let by_shell = crate::variables::set_by_the_shell(name);
+        // `cd` gives these two their values.
+        let by_shell = crate::variables::set_by_the_shell(name) || matches!(name, "PWD" | "OLDPWD");
         if name != MATCHED && (by_shell || !self.defined.assigned.contains(name)) {
             // What it was before can be meant.
             values.extend(as_found(name).filter(|before| !values.contains(before)));

@@ -6,7 +6,6 @@ use crate::descriptor::descriptor;
 use crate::program::{self, Printed};
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
-use crate::span::Span;
 use crate::syntax::is_name;
 use crate::variables::{Influence, OPTIONAL_LOCKS, influence};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
@@ -22,7 +21,7 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// How many readings of one command name are followed.
-const MAX_NAMES: usize = 16;
+pub(super) const MAX_NAMES: usize = 16;
 
 /// Variables that bash makes itself, as arrays or otherwise, besides those of which the names begin with `BASH`.
 const OWN_ARRAYS: &[&str] = &[
@@ -204,6 +203,7 @@ impl Reader<'_> {
             });
         }
         self.without_words_that_vanish(&launch, &name)?;
+        self.aliased(&launch, &name)?;
         let pathed = first.atoms.len() > 1 || first.prefix().contains('/');
         let system = first.known().is_some_and(|path| {
             SYSTEM
@@ -236,6 +236,7 @@ impl Reader<'_> {
             && (self.variables.functions.contains(&name) || self.found.functions.contains(&name))
         {
             self.positional(&launch.argv[1..]);
+            self.called.push((name.clone(), launch.span));
         }
         if function {
             return Ok(());
@@ -289,6 +290,35 @@ impl Reader<'_> {
         }
     }
 
+    /// Follows a command as what aliases of its name make of it, where a shell expands them.
+    fn aliased(&mut self, launch: &Launch, name: &str) -> Result<(), Unreadable> {
+        let values: Vec<_> = self.variables.definitions.values(name).map(str::to_owned).collect();
+        if values.is_empty() || self.aliases.iter().any(|followed| followed == name) {
+            return Ok(());
+        }
+        let first = &launch.argv[0];
+        self.aliases.push(name.to_owned());
+        for value in values {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+, ".contains(&byte);
+            let words: Vec<_> = value.split_ascii_whitespace().collect();
+            // An assignment before a command, or a blank at the end, behind which the next word is looked for too.
+            let is_plain = value.bytes().all(plain)
+                && !value.ends_with(' ')
+                && words.first().is_some_and(|first| !first.contains('='));
+            if is_plain {
+                let words = words.iter().map(|word| Word::text(*word, first.span));
+                let argv = words.chain(launch.argv[1..].iter().cloned()).collect();
+                self.launch_deeper(Launch { argv, ..launch.clone() })?;
+            } else {
+                let because = "an alias of this name stands for more than a command with options; write out what it \
+                               stands for";
+                self.doubt(Doubt::Launch, first.shown(), because, first.span, None);
+            }
+        }
+        self.aliases.pop();
+        Ok(())
+    }
+
     fn launch_unknown(&mut self, launch: Launch) -> Result<(), Unreadable> {
         let Some(first) = launch.argv.first().cloned() else {
             return Ok(());
@@ -328,8 +358,9 @@ impl Reader<'_> {
                 Ok(true)
             }
             "." | "source" => {
-                if let Some(file) = args.iter().find(|word| word.known().as_deref() != Some("--")) {
-                    self.shell_file(file, run)?;
+                if let Some(at) = args.iter().position(|word| word.known().as_deref() != Some("--")) {
+                    self.positional(&args[at + 1..]);
+                    self.shell_file(&args[at], run)?;
                 }
                 Ok(true)
             }
@@ -376,13 +407,13 @@ impl Reader<'_> {
                         if text.known().is_some_and(|text| text.contains("!(")) {
                             self.doubt_pattern(text.span);
                         }
-                        // When it runs, nothing need be as it is here.
-                        let (text, plain_sh) = (text.clone(), self.plain_sh);
-                        self.other_shell(plain_sh, |reader| {
-                            // Nor need it run outside of functions.
-                            reader.in_function = true;
-                            reader.own_text(&text, Some(run.index))
-                        })?;
+                        for one in text.alternatives(MAX_NAMES).unwrap_or_default() {
+                            if let Some(known) = one.known() {
+                                let kept = self.found.definitions.trap(&known);
+                                self.keeps_definition(kept, text.span);
+                            }
+                        }
+                        self.in_trap(text, Some(run.index))?;
                     }
                     None => {}
                 }
@@ -399,12 +430,16 @@ impl Reader<'_> {
                                                write the command out, or define a function";
                                 self.doubt(Doubt::Launch, word.shown(), because, word.span, Some(run.index));
                             }
+                            self.looked_up = true;
                             // It is put before the text that follows, and would swallow part of that.
-                            if value
-                                .known()
-                                .is_none_or(|text| text.contains('#') || text.ends_with('\\'))
-                            {
-                                self.unknown_text(word, run);
+                            let swallows =
+                                |text: &str| text.contains('#') || text.contains("<<") || text.ends_with('\\');
+                            match value.known() {
+                                Some(text) if !swallows(&text) => {
+                                    let kept = self.found.definitions.alias(&word.prefix()[..at], &text);
+                                    self.keeps_definition(kept, word.span);
+                                }
+                                Some(_) | None => self.unknown_text(word, run),
                             }
                         }
                         None if word.known().is_some() => {}
@@ -769,93 +804,11 @@ impl Reader<'_> {
         Ok((names, values))
     }
 
-    /// A word that names a variable to assign to, perhaps with a subscript.
-    pub(crate) fn named(&mut self, word: &Word, value: Vec<Atom>) -> Result<(), Unreadable> {
-        match word.known() {
-            Some(name) if is_name(&name) => {
-                let name = name.into_owned();
-                self.assign(&name, value, word.span)
-            }
-            Some(_) => self.evaluated_word(word, word.span),
-            None => match word.alternatives(MAX_NAMES).filter(|all| all.len() > 1) {
-                Some(alternatives) => alternatives.iter().try_for_each(|one| self.named(one, value.clone())),
-                None => self.evaluated_word(word, word.span),
-            },
-        }
-    }
-
-    /// Words that name variables, each in all of its alternatives where the text shows them.
-    pub(crate) fn alternatives(&self, words: &[Word]) -> Vec<Word> {
-        let alternatives = |word: &Word| match word.known().is_some() || word.prefix().contains('=') {
-            true => vec![word.clone()],
-            false => word.alternatives(MAX_NAMES).unwrap_or_else(|| vec![word.clone()]),
-        };
-        words.iter().flat_map(alternatives).collect()
-    }
-
     /// A text that a builtin runs with words behind it that the text does not show.
     fn text_with_more(&mut self, text: &Word, run: &Run) -> Result<(), Unreadable> {
         self.own_text(text, Some(run.index))?;
         self.unknown_text(text, run);
         Ok(())
-    }
-
-    /// A word that names a variable, whose subscript is evaluated; it may also be assigned to.
-    pub(super) fn evaluated_word(&mut self, word: &Word, span: Span) -> Result<(), Unreadable> {
-        match word.known() {
-            Some(text) if is_name(&text) => Ok(()),
-            Some(text) => match text.split_once('[') {
-                Some((name, subscript)) => {
-                    let (name, subscript) = (name.to_owned(), subscript.trim_end_matches(']').to_owned());
-                    self.arithmetic(&subscript, super::source::Place::Within(span))?;
-                    self.assign(&name, vec![Atom::Hidden(Hidden::Anything)], span)
-                }
-                None => Ok(()),
-            },
-            None if matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)]) => Ok(()),
-            None => {
-                if let Some(alternatives) = word.alternatives(MAX_NAMES).filter(|all| all.len() > 1) {
-                    return alternatives.iter().try_for_each(|one| self.evaluated_word(one, span));
-                }
-                let object = word.shown();
-                self.doubt(
-                    Doubt::Launch,
-                    object,
-                    "it names a variable that the text does not show; a subscript in it is evaluated",
-                    span,
-                    None,
-                );
-                Ok(())
-            }
-        }
-    }
-
-    fn evaluated_expression(&mut self, word: &Word) -> Result<(), Unreadable> {
-        match word.known() {
-            Some(text) => {
-                let text = text.into_owned();
-                self.arithmetic(&text, super::source::Place::Within(word.span))
-            }
-            None if matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)]) => Ok(()),
-            None => {
-                // The pieces that are known still tell which names are assigned.
-                for atom in &*word.atoms {
-                    if let Atom::Text(text) = atom {
-                        self.arithmetic(&text.clone(), super::source::Place::Within(word.span))?;
-                    } else if *atom != Atom::Hidden(Hidden::Number) {
-                        let object = word.shown();
-                        self.doubt(
-                            Doubt::Launch,
-                            object,
-                            "it is evaluated as arithmetic and the text does not show all of it",
-                            word.span,
-                            None,
-                        );
-                    }
-                }
-                Ok(())
-            }
-        }
     }
 
     /// Follows a command once more without the words that may be none: an option before one takes the next word then.
@@ -999,7 +952,11 @@ impl Reader<'_> {
                             Some(run.index),
                         );
                     }
-                    self.named(&name, value.atoms.to_vec())?;
+                    let value = match word.prefix()[..at].ends_with('+') {
+                        true => vec![Atom::Hidden(Hidden::Anything)],
+                        false => value.atoms.to_vec(),
+                    };
+                    self.named(&name, value)?;
                     if exported && !not_exported {
                         self.exported(&name.shown(), word.span);
                     }
@@ -1123,7 +1080,7 @@ impl Reader<'_> {
     }
 
     /// The arguments of a command, which are a function's parameters if it is one.
-    fn positional(&mut self, args: &[Word]) {
+    pub(super) fn positional(&mut self, args: &[Word]) {
         let mut certain = true;
         for (at, word) in args.iter().enumerate().take(9) {
             certain &= word.fields == Fields::One;
@@ -1137,7 +1094,7 @@ impl Reader<'_> {
     }
 
     /// From here on, a parameter can be any.
-    fn forget_positional(&mut self) {
+    pub(super) fn forget_positional(&mut self) {
         for number in 1..=9 {
             self.found
                 .assign(&number.to_string(), vec![Atom::Hidden(Hidden::Anything)]);

@@ -6,6 +6,7 @@
 mod arithmetic;
 mod expand;
 mod launch;
+mod names;
 mod run;
 mod shells;
 mod source;
@@ -61,6 +62,7 @@ pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &CarriedS
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(programs, text, variables, before, parsed);
         reader.text(text, Place::From(0))?;
+        reader.earlier_definitions(before.variables())?;
         let Reader {
             mut reading,
             found,
@@ -144,6 +146,10 @@ pub(crate) struct Reader<'a> {
     began: Option<String>,
     /// Whether others ran before in the same shell.
     has_past: bool,
+    /// The functions that may be called, and where.
+    called: Vec<(String, Span)>,
+    /// The aliases that are being followed.
+    aliases: Vec<String>,
     /// Whether words stay split otherwise once the text has ended.
     splits_for_good: bool,
     /// What is defined for certain when later commands run.
@@ -284,6 +290,8 @@ impl<'a> Reader<'a> {
             here: Some(String::new()),
             began: Some(String::new()),
             has_past: *before != CarriedState::default(),
+            called: Vec::new(),
+            aliases: Vec::new(),
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             declared_first: Vec::new(),

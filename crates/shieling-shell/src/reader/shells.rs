@@ -105,6 +105,16 @@ impl Reader<'_> {
                 }
             }
         }
+        let mut parameters: Vec<Word> = args.cloned().collect();
+        if run.more {
+            self.forget_positional();
+        } else if from_input {
+            parameters.splice(..0, operand.cloned());
+            self.positional(&parameters);
+        } else {
+            // Behind a text stands the name of the shell.
+            self.positional(parameters.get(usize::from(text_follows)..).unwrap_or_default());
+        }
         if only_parses && !interactive && run.name != "zsh" && !run.more {
             // Where it does not, the line that is wrong is shown.
             if let Some(file) = operand.filter(|_| !text_follows) {

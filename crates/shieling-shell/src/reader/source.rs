@@ -33,6 +33,7 @@ impl Place {
 /// A parsed text: where it stands, and its here-documents.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
     pub(super) place: Place,
     pub(super) documents: &'a [Document],
 }

@@ -15,7 +15,7 @@ use crate::syntax::tree::{
     OnlyBash, Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use crate::syntax::{self, tree};
-use crate::variables::{Attached, Influence, OPTIONAL_LOCKS, influence};
+use crate::variables::{Attached, Influence, OPTIONAL_LOCKS, Variables, influence};
 use crate::word::{Atom, Fields, Hidden, Word};
 
 impl Reader<'_> {
@@ -41,6 +41,7 @@ impl Reader<'_> {
             );
         }
         let source = Source {
+            text,
             place,
             documents: &program.documents,
         };
@@ -392,6 +393,9 @@ impl Reader<'_> {
     fn function(&mut self, function: &FunctionDefinition, source: Source<'_>) -> Result<(), Unreadable> {
         self.looked_up = true;
         self.found.functions.insert(function.name.clone());
+        let body = source.text.get(function.range.start..function.range.end);
+        let kept = body.is_some_and(|body| self.found.definitions.function(&function.name, body));
+        self.keeps_definition(kept, source.span(function.range));
         // Where it is called is not followed.
         self.here = None;
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
@@ -407,6 +411,52 @@ impl Reader<'_> {
         self.input = outer;
         self.defined.function(&function.name);
         result
+    }
+
+    /// Asks about a definition that is not kept, since later texts may run it.
+    pub(super) fn keeps_definition(&mut self, kept: bool, span: Span) {
+        if !kept {
+            let object = self.written(span);
+            let because = "there are more definitions than are kept for the commands that run them later";
+            self.doubt(Doubt::Launch, object, because, span, None);
+        }
+    }
+
+    /// Follows what earlier texts defined and this one runs: functions that it calls, and traps with the variables that
+    /// it assigns.
+    pub(super) fn earlier_definitions(&mut self, before: &Variables) -> Result<(), Unreadable> {
+        let whole = Span::new(0, self.whole.len());
+        let mut names = self.found.assigned_since(before);
+        if self.found.splits_otherwise && !before.splits_otherwise {
+            names.push("");
+        }
+        let traps: Vec<_> = before.definitions.traps_with(&names).map(str::to_owned).collect();
+        for trap in traps {
+            self.in_trap(&Word::text(trap, whole), None)?;
+        }
+        let mut walked = BTreeSet::new();
+        while let Some((name, span)) = self.called.pop() {
+            if !walked.insert(name.clone()) {
+                continue;
+            }
+            for body in before.definitions.bodies(&name) {
+                let text = format!("{name}() {body}");
+                self.other_shell(false, |reader| {
+                    reader.in_function = true;
+                    reader.deeper(|reader| reader.text(&text, Place::Within(span)))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the text of a trap. When it runs, nothing need be as it is here.
+    pub(super) fn in_trap(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
+        self.other_shell(self.plain_sh, |reader| {
+            // It may run within a function.
+            reader.in_function = true;
+            reader.own_text(text, by)
+        })
     }
 
     fn test(&mut self, test: &Test, source: Source<'_>, span: Span) -> Result<(), Unreadable> {

@@ -401,6 +401,7 @@ impl Parser<'_> {
         if keyword == "coproc" {
             return self.error();
         }
+        let start = self.at;
         let Some(body) = self.compound(keyword)? else {
             return self.error();
         };
@@ -417,6 +418,7 @@ impl Parser<'_> {
                         name,
                         body: Box::new(body),
                         redirects,
+                        range: Range { start, end: self.at },
                     }));
                 }
             }

@@ -125,6 +125,8 @@ pub(crate) struct FunctionDefinition {
     pub(crate) name: String,
     pub(crate) body: Box<CompoundCommand>,
     pub(crate) redirects: Vec<Redirect>,
+    /// Its body and redirections.
+    pub(crate) range: Range,
 }
 
 /// An expression of `[[ … ]]`.

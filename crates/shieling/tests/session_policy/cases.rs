@@ -51,6 +51,20 @@ pub(crate) const ATTACKS: &[Case] = &[
     ("readonly", &["hash -p /bin/rm ls", "ls keep"]),
     ("deny", &["BASH_CMDS[ls]=/bin/rm", "ls keep"]),
     ("readonly", &["BASH_CMDS=([ls]=/bin/rm)", "ls keep"]),
+    // What an earlier text defined, with what this one gives it.
+    ("readonly", &["alias ls=env", "ls rm keep"]),
+    ("deny", &["alias ls=env", "ls rm keep"]),
+    ("readonly", &["alias echo=eval", "echo 'rm keep'"]),
+    ("readonly", &["alias l='sort -u'", "l -okeep /dev/null"]),
+    ("readonly", &["alias a=b; alias b=env", "a rm keep"]),
+    ("readonly", &["ls() { sort \"$1\" /dev/null; }; ls keep", "ls -okeep"]),
+    ("readonly", &["ls() { sort \"$x\" /dev/null; }; x=keep", "x=-okeep; ls"]),
+    ("readonly", &["g() { sort \"$x\" /dev/null; }; ls() { g; }; x=keep", "x=-okeep", "ls"]),
+    ("readonly", &["x=echo; ls() { $x rm keep; }; ls", "unset x; ls"]),
+    ("readonly", &["x=keep; trap 'sort \"$x\" /dev/null' DEBUG", "x=-okeep; :"]),
+    ("readonly", &["x=keep; f() { sort \"$x\" /dev/null; }; trap f DEBUG", "x=-okeep; :"]),
+    ("readonly", &["x=keep; trap 'sort \"$x\" /dev/null' EXIT", "read x <<< -okeep; exit"]),
+    ("readonly", &["eval 'ls() { sort \"$1\" /dev/null; }'", "ls -okeep"]),
     // Variables with the name of what is run.
     ("readonly", &["x=rm", "$x keep"]),
     ("deny", &["x=rm", "$x keep"]),
@@ -287,14 +301,13 @@ pub(crate) const ATTACKS: &[Case] = &[
     ("ignore", &["w=$PWD; cd /", "cd $w; cat secret/key"]),
     ("ignore", &["ls() { cat .env; }", "ls"]),
     ("ignore", &["ls() { cat \"$1\"; }", "ls .env"]),
-    ("ignore", &["show() { cat \"$@\"; }", "show .env"]),
-    ("ignore", &["show() { cat \"$1.env\"; }", "show ''"]),
-    ("ignore", &["show() { cat \"$1$2\"; }", "show .e nv"]),
-    ("ignore", &["show() { cat \"secret/$1\"; }", "show key"]),
 ];
 
 #[rustfmt::skip]
 pub(crate) const BENIGN: &[Case] = &[
+    ("readonly", &["alias ls='ls -l'", "ls keep"]),
+    ("readonly", &["trap 'echo done' EXIT; n=1", "n=2; echo $n"]),
+    ("deny", &["work() { touch \"$1\"; }", "name=new; work \"$name\""]),
     ("readonly", &["cd src", "ls", "cat lib.rs", "cd ..", "pwd"]),
     ("readonly", &["x=3", "echo $x", "echo \"$x times\""]),
     ("readonly", &["f=README.md", "cat $f", "wc -l \"$f\""]),
