@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use shieling_changes::{Action, ChangesError, Choice, DiffLimits, State, Surroundings};
+use shieling_testkit::prerequisite;
 
 use crate::support::{Place, os, sh, tree};
 
@@ -383,6 +384,9 @@ fn the_oldest_committed_sets_make_room_and_what_waits_stays() {
 
 #[test]
 fn attributes_of_a_file_are_a_change() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let place = Place::new("echo 1 > a; echo 1 > b; python3 -c 'import os; os.setxattr(\"b\", \"user.old\", b\"1\")'");
     let mut set = place
         .stage("python3 -c 'import os; os.setxattr(\"a\", \"user.new\", b\"1\"); os.removexattr(\"b\", \"user.old\")'");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use shieling_changes::{Choice, Committed, Mode, State, Surroundings};
+use shieling_testkit::prerequisite;
 
 use crate::support::{Place, sh};
 
@@ -97,6 +98,9 @@ fn what_is_no_file_of_a_project_stays_behind() {
 
 #[test]
 fn what_cannot_be_copied_is_held_back_and_the_rest_is_committed() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let socket = |path: &str| format!("python3 -c 'import socket; socket.socket(1).bind(\"{path}\")'");
     let script = format!(
         "echo important > result; {}; rm -r d; {}; mkfifo pipe",

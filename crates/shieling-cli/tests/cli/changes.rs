@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use shieling_testkit::prerequisite;
 
 use crate::mcp::Server;
 use crate::support::{Ran, Shieling};
@@ -228,6 +229,9 @@ fn a_command_whose_changes_cannot_be_committed_has_not_succeeded() {
 
 #[test]
 fn a_socket_is_held_back_and_the_rest_is_committed() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let shieling = Shieling::in_workspace();
     let command = "echo important > result; python3 -c 'import socket; socket.socket(1).bind(\"so\")'";
     for mode in ["commit", "review"] {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use shieling_testkit::prerequisite;
 
 use crate::mcp::Server;
 use crate::support::Shieling;
@@ -351,6 +352,9 @@ mapped[:] = new + b"#" * (len(old) - len(new) - 1) + b"\n"
 
 #[test]
 fn what_is_written_through_a_mapping_of_which_nothing_tells_is_taken_back() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let mut server = Server::start(
         Shieling::in_workspace().file("mapped.py", MAPPED).args(["mcp"]),
         json!({}),

@@ -600,6 +600,9 @@ fn with_beside() -> Shieling {
 
 #[test]
 fn more_can_be_written_if_it_is_asked_for_and_is_told() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (options, written) in [
         (&[][..], false),
         (&["--write", "../lib"], true),

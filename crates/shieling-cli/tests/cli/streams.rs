@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use shieling_testkit::{Marker, leftovers};
+use shieling_testkit::{Marker, leftovers, prerequisite};
 
 use crate::support::Shieling;
 
@@ -203,6 +203,9 @@ fn typed(options: &[&str], command: &str, steps: &Value) -> Value {
 
 #[test]
 fn on_a_terminal_the_command_has_one_with_its_size_its_keys_and_its_status() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let command = "stty size; test -t 0 && test -t 1 && test -t 2 && echo three; read line; echo \"got $line\"; exit 7";
     let told = typed(&[], command, &json!([["three", "hello\n"]]));
     assert_eq!(told["status"], 7, "{told}");
@@ -213,6 +216,9 @@ fn on_a_terminal_the_command_has_one_with_its_size_its_keys_and_its_status() {
 
 #[test]
 fn ctrl_c_ends_the_command_and_the_terminal_is_what_it_was() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let told = typed(&[], "echo rea''dy; exec sleep 1000", &json!([["ready", "\u{3}"]]));
     assert_eq!(told["status"], 130, "{told}");
     assert_eq!(told["restored"], json!(true), "{told}");
@@ -220,6 +226,9 @@ fn ctrl_c_ends_the_command_and_the_terminal_is_what_it_was() {
 
 #[test]
 fn a_question_is_answered_before_the_command_takes_the_terminal() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let steps = json!([["y = yes", "y\n"], ["ready", "hello\n"]]);
     let options = ["--env", "local", "--approval", "always"];
     let told = typed(&options, "echo rea''dy; read line; echo \"got $line\"", &steps);
@@ -229,6 +238,9 @@ fn a_question_is_answered_before_the_command_takes_the_terminal() {
 
 #[test]
 fn a_question_after_the_command_has_the_terminal_that_the_person_had() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (key, kept) in [("y\r", true), ("n\r", false)] {
         let shieling = exec(&["--changes", "review"], "echo 1 > made").variable("TERM", "dumb");
         let told = shieling.typed(&json!([["y = yes", key]]));
@@ -239,6 +251,9 @@ fn a_question_after_the_command_has_the_terminal_that_the_person_had() {
 
 #[test]
 fn keys_answer_the_question_about_a_host_and_do_not_reach_the_command() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let options = ["--allow-host", "pypi.org"];
     let command =
         "read -t 0.1 line; curl -sS -m 20 https://example.org; echo \"rest $?\"; read line; echo \"got $line\"";
@@ -249,6 +264,9 @@ fn keys_answer_the_question_about_a_host_and_do_not_reach_the_command() {
 
 #[test]
 fn on_a_terminal_a_failure_is_explained_as_in_a_pipe() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let told = typed(&[], "touch /usr/bin/new", &json!([]));
     assert_eq!(told["status"], 1, "{told}");
     assert!(told["output"].as_str().expect("a text").contains("because"), "{told}");
@@ -256,6 +274,9 @@ fn on_a_terminal_a_failure_is_explained_as_in_a_pipe() {
 
 #[test]
 fn a_recorded_or_limited_command_has_no_terminal() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let told = typed(&["--max-output", "1KiB"], "test -t 1 || echo pipe", &json!([]));
     assert!(told["output"].as_str().expect("a text").contains("pipe"), "{told}");
 }

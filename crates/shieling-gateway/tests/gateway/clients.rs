@@ -128,6 +128,9 @@ space_tests! {
     }
 
     async fn curl_uses_a_secret_over_http2_that_it_never_sees() {
+        if !prerequisite::has(&["curl"]) {
+            return;
+        }
         let (fixture, ca) = world(true).await;
         let fetch = "curl -sS -m 10 -w '%{http_version}\\n' -H \"Authorization: Bearer $TOKEN\" https://api.example/user; echo $TOKEN; env; cat /mnt/*";
         let Some(text) = run(&fixture, "sh", &["-c", fetch], &ca).await else { return };
