@@ -51,15 +51,9 @@ impl Definitions {
         self.aliases.get(name).into_iter().flatten().map(String::as_str)
     }
 
-    /// Returns the traps in which one of these variables is expanded, or whose functions may expand one.
-    pub(crate) fn traps_with<'a>(&'a self, variables: &'a [&str]) -> impl Iterator<Item = &'a str> {
-        let expands = |text: &str| variables.iter().any(|name| text.contains(name));
-        let any_function_expands = self.functions.values().flatten().any(|body| expands(body));
-        let traps = self.traps.iter().map(String::as_str);
-        traps.filter(move |text| {
-            let calls = || self.functions.keys().any(|name| text.contains(name.as_str()));
-            expands(text) || any_function_expands && calls()
-        })
+    /// Returns the texts of traps.
+    pub(crate) fn traps(&self) -> impl Iterator<Item = &str> {
+        self.traps.iter().map(String::as_str)
     }
 
     /// Returns whether these hold all aliases of the others.

@@ -111,15 +111,6 @@ impl Variables {
             && (self.any_value || !found.any_value)
     }
 
-    /// The variables that have other values than before.
-    pub(crate) fn assigned_since(&self, before: &Self) -> Vec<&str> {
-        let others = self
-            .values
-            .iter()
-            .filter(|(name, values)| before.values.get(*name) != Some(values));
-        others.map(|(name, _)| name.as_str()).collect()
-    }
-
     /// Whether any variable can have any value.
     pub(crate) fn can_be_anything(&self) -> bool {
         self.any_value
@@ -234,8 +225,6 @@ pub(crate) enum Influence {
 /// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
 /// and the lists of variables that `sudo` removes.
 const COMMANDS: &[&str] = &[
-    "BASH_ALIASES",
-    "BASH_CMDS",
     "AR",
     "BROWSER",
     "CARGO",
@@ -566,7 +555,10 @@ pub(crate) fn influence(name: &str, value: &[Atom]) -> Influence {
         || shown && PAGERS.contains(&name)
     {
         Influence::None
-    } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
+    } else if name.starts_with("GIT_CONFIG_")
+        || name.starts_with("BASH_FUNC_")
+        || matches!(name, "BASH_ALIASES" | "BASH_CMDS")
+    {
         Influence::Configuration
     } else if COMMANDS.contains(&name)
         || OTHER_COMMANDS.contains(&name)

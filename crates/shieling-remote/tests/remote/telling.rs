@@ -9,6 +9,7 @@ use shieling::environment::{Environment, Network, Restrictions, Sandbox, Shell};
 use shieling::outcome::Outcome;
 use shieling::policy::Policy;
 use shieling_remote::Timing;
+use shieling_testkit::prerequisite;
 
 use super::support::{behind, command};
 
@@ -77,6 +78,9 @@ async fn both(policy: &Policy, memory: Option<u64>, texts: &[&str]) -> [Vec<Outc
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_explains_a_command_crosses_the_link() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let texts = [
         "true",
         "touch /etc/x",
@@ -100,6 +104,9 @@ async fn what_explains_a_command_crosses_the_link() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_policy_means_is_enforced_at_the_far_side() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let policy = Policy::open()
         .with_readonly()
         .with_ignore(&["secret*", "!secret-not"])

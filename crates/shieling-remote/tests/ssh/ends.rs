@@ -65,9 +65,14 @@ async fn ends_with(kill: impl FnOnce(&Server, &Path)) {
     assert!(!running(&program).is_empty());
     let marker = Marker::new();
     let shieling = facade(remote, &home);
-    let text = "echo begun; (trap '' TERM HUP; setsid sleep 1000) & sleep 1000";
+    let ready = home.join("ready");
+    let text = "echo begun; (trap '' TERM HUP; setsid sleep 1000) & touch ready; sleep 1000";
     let asked = shieling.run(marked(command(text, &home), &marker), None);
     let killing = async {
+        while !ready.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        // What was printed is on its way.
         tokio::time::sleep(Duration::from_millis(300)).await;
         kill(&server, &program);
         Instant::now()

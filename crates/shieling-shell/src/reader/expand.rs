@@ -385,7 +385,17 @@ impl Reader<'_> {
         if redirects || elsewhere || text.contains("|&") {
             return Ok(Printed::ANYTHING);
         }
-        Ok(self.printed(first))
+        match self.printed(first) {
+            // It may print nothing where it is not all of the text: it need not run.
+            Printed::WorkingDirectory
+                if text
+                    .bytes()
+                    .any(|byte| !byte.is_ascii_alphabetic() && !b" -".contains(&byte)) =>
+            {
+                Ok(Printed::Text(Hidden::Path))
+            }
+            printed => Ok(printed),
+        }
     }
 
     /// A text that stands for a word inside an expansion, such as a default value.

@@ -57,6 +57,12 @@ pub(super) fn declares(name: &Word) -> bool {
     )
 }
 
+/// Words that begin, divide or end compound commands, unless an alias stands for them.
+const RESERVED: &[&str] = &[
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select", "then",
+    "time", "until", "while",
+];
+
 /// The text that a command prints, if it is a plain `echo` or `printf` of its words. A plain `sh` has an `echo` of its
 /// own, which reads backslashes and knows other options.
 pub(super) fn printed_text(command: &Invocation, plain_sh: bool) -> Option<Vec<Word>> {
@@ -310,8 +316,7 @@ impl Reader<'_> {
                 let argv = words.chain(launch.argv[1..].iter().cloned()).collect();
                 self.launch_deeper(Launch { argv, ..launch.clone() })?;
             } else {
-                let because = "an alias of this name stands for more than a command with options; write out what it \
-                               stands for";
+                let because = "an alias of this name stands for more than plain words; write out what it stands for";
                 self.doubt(Doubt::Launch, first.shown(), because, first.span, None);
             }
         }
@@ -396,7 +401,7 @@ impl Reader<'_> {
                 Ok(true)
             }
             "jobs" if args.first().and_then(Word::known).as_deref() == Some("-x") => {
-                self.launch_rest(args[1..].to_vec(), run, false)?;
+                self.launch_rest(args[1..].to_vec(), run, true)?;
                 Ok(true)
             }
             "trap" => {
@@ -434,9 +439,13 @@ impl Reader<'_> {
                             // It is put before the text that follows, and would swallow part of that.
                             let swallows =
                                 |text: &str| text.contains('#') || text.contains("<<") || text.ends_with('\\');
+                            let name = &word.prefix()[..at];
+                            let is_plain = name
+                                .bytes()
+                                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
                             match value.known() {
-                                Some(text) if !swallows(&text) => {
-                                    let kept = self.found.definitions.alias(&word.prefix()[..at], &text);
+                                Some(text) if !swallows(&text) && is_plain && !RESERVED.contains(&name) => {
+                                    let kept = self.found.definitions.alias(name, &text);
                                     self.keeps_definition(kept, word.span);
                                 }
                                 Some(_) | None => self.unknown_text(word, run),
@@ -582,6 +591,7 @@ impl Reader<'_> {
                         .is_some_and(|text| text.starts_with('-') && text.contains('p'))
                 }) {
                     self.launch_rest(args[at + 1..].iter().take(1).cloned().collect(), run, false)?;
+                    self.doubt_command(run, "it makes a name run another program");
                 }
                 Ok(false)
             }
@@ -1101,9 +1111,20 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a function or an alias may stand for this command, so that it is not known what it prints.
+    pub(super) fn may_be_defined(&self, command: &Invocation) -> bool {
+        let Some(name) = command.argv.first().and_then(Word::known) else {
+            return false;
+        };
+        [&self.variables, &self.found]
+            .iter()
+            .any(|known| known.functions.contains(&*name) || known.definitions.values(&name).next().is_some())
+    }
+
     /// What the commands since `first` print, if that is known to be no more than a number or a name.
     pub(super) fn printed(&self, first: usize) -> Printed {
         match self.reading.commands.get(first..) {
+            Some(all) if all.iter().any(|command| self.may_be_defined(command)) => Printed::ANYTHING,
             Some([.., last]) => {
                 let printed = program::prints(last);
                 // Only the last of a pipeline prints; after a list, each does.

@@ -108,12 +108,12 @@ impl Reader<'_> {
         let mut parameters: Vec<Word> = args.cloned().collect();
         if run.more {
             self.forget_positional();
-        } else if from_input {
-            parameters.splice(..0, operand.cloned());
-            self.positional(&parameters);
+        } else if text_follows {
+            // Behind the text stands the name of the shell.
+            self.positional(parameters.get(1..).unwrap_or_default());
         } else {
-            // Behind a text stands the name of the shell.
-            self.positional(parameters.get(usize::from(text_follows)..).unwrap_or_default());
+            parameters.splice(..0, operand.filter(|_| from_input).cloned());
+            self.positional(&parameters);
         }
         if only_parses && !interactive && run.name != "zsh" && !run.more {
             // Where it does not, the line that is wrong is shown.

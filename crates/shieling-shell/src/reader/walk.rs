@@ -169,10 +169,12 @@ impl Reader<'_> {
         let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
-            Some([only]) if !redirected => match super::launch::printed_text(only, self.plain_sh) {
-                Some(text) => Input::Text(text),
-                None => self.names_from(first, effects).unwrap_or(Input::Unknown),
-            },
+            Some([only]) if !redirected && !self.may_be_defined(only) => {
+                match super::launch::printed_text(only, self.plain_sh) {
+                    Some(text) => Input::Text(text),
+                    None => self.names_from(first, effects).unwrap_or(Input::Unknown),
+                }
+            }
             _ => Input::Unknown,
         }
     }
@@ -394,8 +396,20 @@ impl Reader<'_> {
         self.looked_up = true;
         self.found.functions.insert(function.name.clone());
         let body = source.text.get(function.range.start..function.range.end);
-        let kept = body.is_some_and(|body| self.found.definitions.function(&function.name, body));
+        // A here-document may stand behind it.
+        let is_whole = |body: &&str| {
+            let last = body.rsplit('\n').next().unwrap_or_default();
+            !last.replace("<<<", "").contains("<<")
+        };
+        let kept = body
+            .filter(is_whole)
+            .is_some_and(|body| self.found.definitions.function(&function.name, body));
         self.keeps_definition(kept, source.span(function.range));
+        if function.name == "command_not_found_handle" {
+            let span = source.span(function.range);
+            let because = "it is called for every command that is not found, with all of its words";
+            self.doubt(Doubt::Launch, function.name.as_str(), because, span, None);
+        }
         // Where it is called is not followed.
         self.here = None;
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
@@ -417,24 +431,27 @@ impl Reader<'_> {
     pub(super) fn keeps_definition(&mut self, kept: bool, span: Span) {
         if !kept {
             let object = self.written(span);
-            let because = "there are more definitions than are kept for the commands that run them later";
+            let because = "it is not kept for the commands that run it later: there are too many definitions, or its \
+                           here-document stands behind it";
             self.doubt(Doubt::Launch, object, because, span, None);
         }
     }
 
-    /// Follows what earlier texts defined and this one runs: functions that it calls, and traps with the variables that
-    /// it assigns.
+    /// Follows what earlier texts defined and this one runs: functions that it calls, and traps, if it assigns or defines
+    /// anything.
     pub(super) fn earlier_definitions(&mut self, before: &Variables) -> Result<(), Unreadable> {
-        let whole = Span::new(0, self.whole.len());
-        let mut names = self.found.assigned_since(before);
-        if self.found.splits_otherwise && !before.splits_otherwise {
-            names.push("");
-        }
-        let traps: Vec<_> = before.definitions.traps_with(&names).map(str::to_owned).collect();
-        for trap in traps {
-            self.in_trap(&Word::text(trap, whole), None)?;
-        }
         let mut walked = BTreeSet::new();
+        self.earlier_functions(before, &mut walked)?;
+        if self.found != *before {
+            let whole = Span::new(0, self.whole.len());
+            for trap in before.definitions.traps() {
+                self.in_trap(&Word::text(trap, whole), None)?;
+            }
+        }
+        self.earlier_functions(before, &mut walked)
+    }
+
+    fn earlier_functions(&mut self, before: &Variables, walked: &mut BTreeSet<String>) -> Result<(), Unreadable> {
         while let Some((name, span)) = self.called.pop() {
             if !walked.insert(name.clone()) {
                 continue;
@@ -741,7 +758,13 @@ impl Reader<'_> {
                     None,
                 );
             }
-            Influence::Prompt => self.prompt(&value, span)?,
+            Influence::Prompt => {
+                self.prompt(&value, span)?;
+                if crate::word::known(&value).is_some_and(|text| text.contains("$(") || text.contains('`')) {
+                    let because = "later commands run what is substituted in it, with what they define";
+                    self.doubt(Doubt::Launch, self.written(span), because, span, None);
+                }
+            }
             Influence::Command => {
                 let written = self.written(span);
                 self.effect(
