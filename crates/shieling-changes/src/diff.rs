@@ -39,6 +39,8 @@ pub struct Diff {
     pub text: String,
     /// How many paths are not in it.
     pub left_out: u64,
+    /// How many of those in it have contents that are not text, or too long, of which only the sizes are told.
+    pub sizes_only: u64,
 }
 
 impl Diff {
@@ -54,7 +56,8 @@ impl Diff {
             self.left_out += 1;
             return Ok(());
         }
-        let mut section = section(change, upper, workspace, limits)?;
+        let (mut section, has_sizes_only) = section(change, upper, workspace, limits)?;
+        self.sizes_only += u64::from(has_sizes_only);
         let room = limits.bytes - self.text.len();
         if section.len() > room {
             let cut = (0..=room).rev().find(|at| section.is_char_boundary(*at)).unwrap_or(0);
@@ -67,12 +70,13 @@ impl Diff {
     }
 }
 
+/// One change, and whether a content of it is told by its size alone.
 fn section(
     change: &Change,
     upper: Option<&Directory>,
     workspace: Option<&Directory>,
     limits: DiffLimits,
-) -> Result<String, ChangesError> {
+) -> Result<(String, bool), ChangesError> {
     let path = &change.path;
     let shown = escape_name(path);
     let mut text = String::new();
@@ -80,7 +84,7 @@ fn section(
         Action::Added => "added",
         Action::Modified => "modified",
         Action::Deleted => "deleted",
-        Action::Touched => return Ok(text),
+        Action::Touched => return Ok((text, false)),
     };
     let kind = change
         .new
@@ -116,6 +120,7 @@ fn section(
         }
     };
     let (old, new) = (side(&change.old, workspace)?, side(&change.new, upper)?);
+    let has_sizes_only = [&old, &new].iter().any(|side| matches!(side, Side::Bytes(_)));
     match (old, new) {
         (Side::Nothing, Side::Nothing) => {}
         (Side::Bytes(bytes), Side::Nothing) | (Side::Nothing, Side::Bytes(bytes)) => {
@@ -129,7 +134,7 @@ fn section(
         }
         (old, new) => text.push_str(&unified(path, &old.text(), &new.text())),
     }
-    Ok(text)
+    Ok((text, has_sizes_only))
 }
 
 enum Side {

@@ -101,6 +101,9 @@ pub enum ChangesError {
         /// What is wrong.
         what: String,
     },
+    /// What was to be committed is not what a person was shown: the set or the workspace changed meanwhile.
+    #[error("it is no longer what was shown")]
+    NotAsShown,
     /// Nothing in the set is at the given path.
     #[error("the change set has nothing at `{}`", path.display())]
     NothingThere {

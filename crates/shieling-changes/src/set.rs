@@ -12,6 +12,7 @@ use crate::base::{self, Bases, Merged, Recorder};
 use crate::diff::{Diff, DiffLimits};
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
+use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Kind, Node, Time};
 use crate::plan::{PLAN, Step, Writer};
@@ -88,6 +89,8 @@ pub struct Choice {
     pub overwrite: bool,
     /// Whether what is held back is committed too.
     pub accept_held_back: bool,
+    /// What a person was shown of it: anything else is not committed.
+    pub shown: Option<Fingerprint>,
 }
 
 impl Choice {
@@ -202,6 +205,20 @@ pub enum Put<'p> {
     },
     /// A link to this target.
     Link(&'p Path),
+}
+
+/// What is in a set at a path, if it is a file or a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// A file.
+    File {
+        /// What is in it.
+        content: Vec<u8>,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// A link to this target.
+    Link(PathBuf),
 }
 
 /// How a commit ended.
@@ -338,6 +355,34 @@ impl ChangeSet {
             }
             Put::Link(target) => rustix::fs::symlinkat(target, &directory, name).doing("link", path),
         }
+    }
+
+    /// Whether it changes this very path.
+    pub fn holds(&self, path: &Path) -> bool {
+        let layer = self.layer();
+        layer.is_ok_and(|layer| layer.look_beneath(path).is_ok_and(|node| node.is_some()))
+    }
+
+    /// Returns what it puts at a path: a file of at most `limit` bytes, or a link. `None` for anything else.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn stored(&self, path: &Path, limit: u64) -> Result<Option<Stored>, ChangesError> {
+        let layer = self.layer()?;
+        let Some((above, name)) = layer.parent_of(path).doing("open", path)? else {
+            return Ok(None);
+        };
+        let node = above.look(name).doing("look at", path)?;
+        Ok(match node {
+            Some(node) if node.kind == Kind::File && node.size <= limit && !above.is_whiteout(name, &node) => {
+                Some(Stored::File {
+                    content: above.read_some(name, limit).doing("read", path)?,
+                    mode: node.mode & 0o777,
+                })
+            }
+            Some(node) if node.kind == Kind::Symlink => Some(Stored::Link(above.read_link(name).doing("read", path)?)),
+            _ => None,
+        })
     }
 
     /// Says that it is filled, and waits for a person, with this much in it.

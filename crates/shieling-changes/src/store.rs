@@ -9,13 +9,16 @@ use rustix::io::Errno;
 
 use crate::base::Bases;
 use crate::copied::Copied;
+use crate::diff::DiffLimits;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
+use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::scan::Counts;
 use crate::set::{ChangeSet, Choice, Committed, Examined, Held, HeldPaths, Judged, Limits, Surroundings, UPPER, WORK};
+use crate::shown::Shown;
 use crate::snapshot::Snapshot;
 
 /// The name of a set's lock.
@@ -258,6 +261,28 @@ impl Store {
         self.try_commit(set, choice, surroundings, shadows)
     }
 
+    /// Commits a set, or a part of it, in which no sandbox works, as [`Self::commit`] does, and removes it if nothing is
+    /// left in it that is of any use.
+    ///
+    /// # Errors
+    /// As [`Self::commit`].
+    pub fn apply(
+        &self,
+        mut set: ChangeSet,
+        choice: &Choice,
+        surroundings: &Surroundings,
+    ) -> Result<Committed, ChangesError> {
+        let committed = self.commit(&mut set, choice, surroundings, None)?;
+        if committed.id.as_deref() != Some(set.id()) && !set.is_live {
+            match set.judge(surroundings, Limits::default()) {
+                Ok(left) if left.is_empty() => self.discard(set)?,
+                Ok(left) if committed.id.is_some() => set.note(&left, State::Waiting)?,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(committed)
+    }
+
     fn try_commit(
         &self,
         set: &mut ChangeSet,
@@ -268,7 +293,7 @@ impl Store {
         let now = header::now(&set.directory)?;
         let bases = Bases::load(&set.directory, &set.header)?;
         let mut held = HeldPaths::new();
-        if !set.is_live && choice.only.is_empty() {
+        if !set.is_live && choice.only.is_empty() && choice.shown.is_none() {
             let gate = (!choice.accept_held_back).then_some(surroundings);
             let Examined { judged, merges, modes } = set.examine(gate, Some(&bases), self.limits, &mut held)?;
             if judged.conflicting > 0 && !choice.overwrite {
@@ -333,6 +358,12 @@ impl Store {
             if let Err(error) = taken {
                 self.discard(part)?;
                 return Err(error);
+            }
+            if let Some(shown) = &choice.shown
+                && Fingerprint::of(&part)? != *shown
+            {
+                self.discard(part)?;
+                return Err(ChangesError::NotAsShown);
             }
             if judged.conflicting > 0 && !choice.overwrite {
                 self.discard(part)?;
@@ -402,19 +433,57 @@ impl Store {
     /// # Errors
     /// If files cannot be read or written, or a bound is exceeded.
     pub fn freeze(&self, set: &ChangeSet, shadows: Option<&Shadows>) -> Result<Option<Frozen>, ChangesError> {
+        let mut frozen = self.copy(set, &Choice::default(), shadows, self.limits)?;
+        if let Some(frozen) = &mut frozen {
+            frozen.set.record(true)?;
+        }
+        Ok(frozen)
+    }
+
+    /// Shows what a set changes at these paths and below, as a copy that was made for that has it. `None` if that is
+    /// nothing. Commit it with its [`Fingerprint`](crate::Fingerprint), so that it is this and nothing else.
+    ///
+    /// # Errors
+    /// If files cannot be read or written, or a bound is exceeded.
+    pub fn show(
+        &self,
+        set: &ChangeSet,
+        only: &[PathBuf],
+        shadows: Option<&Shadows>,
+        (limits, diff): (Limits, DiffLimits),
+    ) -> Result<Option<Shown>, ChangesError> {
+        let choice = Choice {
+            only: only.to_vec(),
+            ..Choice::default()
+        };
+        let Some(frozen) = self.copy(set, &choice, shadows, limits)? else {
+            return Ok(None);
+        };
+        let shown = Shown::of(&frozen.set, frozen.has_conflicts || !frozen.uncopied.is_empty(), diff);
+        self.discard(frozen.set)?;
+        shown.map(Some)
+    }
+
+    /// Copies what is chosen of a set into a set of its own.
+    fn copy(
+        &self,
+        set: &ChangeSet,
+        choice: &Choice,
+        shadows: Option<&Shadows>,
+        limits: Limits,
+    ) -> Result<Option<Frozen>, ChangesError> {
         let bases = Bases::load(&set.directory, &set.header)?;
         let mut part = self.make(&set.header.workspace, set.header.mode)?;
         part.header.command.clone_from(&set.header.command);
         let upper = part.layer()?;
-        let (choice, held) = (Choice::default(), HeldPaths::new());
-        let mut snapshot = Snapshot::new(set, &upper, &choice, &held);
-        let taken = snapshot.take(&bases, shadows, self.limits);
+        let held = HeldPaths::new();
+        let mut snapshot = Snapshot::new(set, &upper, choice, &held);
+        let taken = snapshot.take(&bases, shadows, limits);
         let (judged, copied, uncopied) = (snapshot.judged, snapshot.copied, snapshot.uncopied);
         if taken.is_err() || copied.is_empty() {
             self.discard(part)?;
             return taken.map(|()| None);
         }
-        part.record(true)?;
         Ok(Some(Frozen {
             set: part,
             has_conflicts: judged.conflicting > 0,

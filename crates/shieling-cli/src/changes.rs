@@ -33,6 +33,7 @@ pub(crate) fn changes(options: &ChangeSets) -> Result<u8, Failure> {
                 only: only.clone(),
                 overwrite: *overwrite,
                 accept_held_back: *accept_held_back,
+                ..Choice::default()
             },
         ),
         ChangeSets::Discard { id } => discard(id),
@@ -247,13 +248,13 @@ fn told(judged: &Judged) -> String {
 }
 
 fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
-    let (store, mut set) = opened(id)?;
-    choice.only = chosen(&choice.only, &set.summary().workspace);
+    let (store, set) = opened(id)?;
+    choice.only = chosen(&choice.only, set.workspace());
     let Committed {
         id: committed,
         mut judged,
     } = store
-        .commit(&mut set, &choice, &surroundings(), None)
+        .apply(set, &choice, &surroundings())
         .map_err(|error| failure(&error))?;
     let mut text = String::new();
     if let Some(done) = &committed {
@@ -280,15 +281,6 @@ fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
         ));
     } else if committed.is_none() {
         text.push_str("nothing to apply: the workspace has all of it\n");
-    }
-    // A set of which nothing is left is of no use to anybody.
-    if committed.as_deref() != Some(id) && !set.summary().is_live {
-        match set.judge(&surroundings(), Limits::default()) {
-            Ok(left) if left.is_empty() => store.discard(set),
-            Ok(left) if committed.is_some() => set.note(&left, State::Waiting),
-            Ok(_) | Err(_) => Ok(()),
-        }
-        .map_err(|error| failure(&error))?;
     }
     crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(

@@ -5,6 +5,7 @@
 //! lists them, shows, applies, discards and undoes them.
 
 pub use shieling_changes::{
-    Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Frozen, Held,
-    Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rule, Shadows, State, Store, Summary, Surroundings,
+    Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Fingerprint,
+    Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rule, Shadows, Shown, State, Store, Stored, Summary,
+    Surroundings,
 };

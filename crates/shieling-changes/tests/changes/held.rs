@@ -294,3 +294,99 @@ fn what_was_committed_is_not_committed_again_with_what_was_held_back() {
     assert!(!there("a") && !there("d/e") && there("old"));
     assert_eq!(fs::read(place.workspace.join("b")).unwrap(), b"user\n");
 }
+
+#[test]
+fn exactly_what_a_person_was_shown_is_committed_and_anything_else_is_refused() {
+    use shieling_changes::{ChangesError, DiffLimits, Limits};
+    let place = Place::new(&format!("{SETUP}; echo 1 > d.py"));
+    let set = place.stage(
+        "printf '#!/bin/sh\\necho one\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit; ln -s x link; echo 2 > a; \
+         mkdir new; echo 1 > new/x",
+    );
+    let show = |set: &shieling_changes::ChangeSet, only: &str| {
+        let limits = (Limits::default(), DiffLimits::default());
+        let shown = place.store.show(set, &[only.into()], None, limits).unwrap();
+        shown.expect("there is something")
+    };
+    let hook = show(&set, ".git/hooks/post-commit");
+    assert!(hook.diff.text.contains("+echo one") && !hook.is_cut && !hook.is_blocked);
+    assert_eq!(hook, show(&set, ".git/hooks/post-commit"), "it is the same each time");
+    let choice = |only: &str, shown: &shieling_changes::Shown| Choice {
+        only: vec![only.into()],
+        accept_held_back: true,
+        shown: Some(shown.fingerprint),
+        ..Choice::default()
+    };
+    let chosen = choice(".git/hooks/post-commit", &hook);
+    // Each of these changes one thing on one of the sides, and takes that back.
+    let upper = set.upper().join(".git/hooks/post-commit");
+    let lower = place.workspace.join(".git/hooks/post-commit");
+    let (upper, lower) = (upper.display(), lower.display());
+    let mut set = set;
+    for (change, back) in [
+        (
+            format!("echo 'echo two' >> '{upper}'"),
+            format!("sed -i '$d' '{upper}'; chmod 755 '{upper}'"),
+        ),
+        (format!("chmod 700 '{upper}'"), format!("chmod 755 '{upper}'")),
+        (format!("printf 'mine\\n' > '{lower}'"), format!("rm '{lower}'")),
+        (
+            format!("mv '{upper}' '{upper}.x'; ln -s x '{upper}'"),
+            format!("mv '{upper}.x' '{upper}'"),
+        ),
+    ] {
+        sh(&place.root, &change);
+        let refused = place.store.commit(&mut set, &chosen, &Surroundings::default(), None);
+        assert!(
+            matches!(refused, Err(ChangesError::NotAsShown)),
+            "{change}: {refused:?}"
+        );
+        sh(&place.root, &back);
+    }
+    // What was shown of one path is no yes to another, nor to more.
+    for only in ["a", "link", "new"] {
+        let refused = place
+            .store
+            .commit(&mut set, &choice(only, &hook), &Surroundings::default(), None);
+        assert!(matches!(refused, Err(ChangesError::NotAsShown)), "{only}: {refused:?}");
+    }
+    let done = place.commit_with(&mut set, &chosen);
+    assert!(done.id.is_some(), "{done:?}");
+    assert!(
+        fs::read_to_string(place.workspace.join(".git/hooks/post-commit"))
+            .unwrap()
+            .ends_with("echo one\n")
+    );
+    assert!(!place.workspace.join("new").exists());
+}
+
+#[test]
+fn what_is_shown_by_its_size_alone_or_in_part_is_said_to_be_cut() {
+    use shieling_changes::{DiffLimits, Limits};
+    let place = Place::new("echo 1 > a");
+    let set =
+        place.stage("printf '\\0\\1' > binary; for n in {1..9000}; do echo $n; done > long; echo 2 > a; echo b > b");
+    let show = |only: &str| {
+        let limits = DiffLimits {
+            file_bytes: 1 << 20,
+            bytes: 16 << 10,
+        };
+        let shown = place
+            .store
+            .show(&set, &[only.into()], None, (Limits::default(), limits))
+            .unwrap();
+        shown.expect("there is something").is_cut
+    };
+    assert!(show("binary") && show("long"));
+    assert!(!show("a") && !show("b"));
+    let limits = Limits {
+        entries: 1,
+        bytes: 1 << 20,
+    };
+    let many = place
+        .store
+        .show(&set, &["a".into(), "b".into()], None, (limits, DiffLimits::default()));
+    assert!(many.is_err(), "{many:?}");
+    // Nothing of it is left behind.
+    assert_eq!(place.store.list().unwrap().len(), 1);
+}

@@ -1,0 +1,119 @@
+//! What a person is shown of a set before they decide about it, and what tells whether it is that still.
+//!
+//! Both are made of the same copy, which nobody else can change: what a running command makes of a file between the two
+//! is never committed unseen.
+
+use std::path::PathBuf;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::diff::{Diff, DiffLimits};
+use crate::directory::Directory;
+use crate::error::{ChangesError, While as _};
+use crate::fingerprint::Fingerprint;
+use crate::node::{Kind, Node};
+use crate::scan::{Action, Descent, Found};
+use crate::set::ChangeSet;
+
+/// How much of a file is read at a time.
+const PIECE: usize = 64 << 10;
+
+/// A part of a set, as it was at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// What changes, with control characters escaped.
+    pub diff: Diff,
+    /// Whether that is not all of it, or contents are told by their sizes alone.
+    pub is_cut: bool,
+    /// The paths, relative to the workspace, and what happens to each.
+    pub paths: Vec<(PathBuf, Action)>,
+    /// Whether it cannot be committed as it is: the workspace has changed in the same places, or something of it cannot
+    /// be copied.
+    pub is_blocked: bool,
+    /// What tells it from anything else.
+    pub fingerprint: Fingerprint,
+}
+
+impl Shown {
+    pub(crate) fn of(copy: &ChangeSet, is_blocked: bool, limits: DiffLimits) -> Result<Self, ChangesError> {
+        let diff = copy.diff(&[], limits)?;
+        let mut paths = Vec::new();
+        copy.for_each(&mut |change| {
+            if change.action != Action::Touched {
+                paths.push((change.path.clone(), change.action));
+            }
+            Ok(())
+        })?;
+        Ok(Self {
+            is_cut: diff.left_out > 0 || diff.sizes_only > 0 || diff.text.len() >= limits.bytes,
+            diff,
+            paths,
+            is_blocked,
+            fingerprint: Fingerprint::of(copy)?,
+        })
+    }
+}
+
+impl Fingerprint {
+    pub(crate) fn of(copy: &ChangeSet) -> Result<Self, ChangesError> {
+        let mut hash = Sha256::new();
+        copy.scan(&mut |found| {
+            let change = found.change;
+            field(&mut hash, change.path.as_os_str().as_encoded_bytes());
+            hash.update([change.action as u8]);
+            if change.action != Action::Touched {
+                side(&mut hash, found, change.old.as_ref(), found.workspace)?;
+                side(&mut hash, found, change.new.as_ref(), found.upper)?;
+            }
+            Ok(Descent::Enter)
+        })?;
+        let sha256: [u8; 32] = hash.finalize().into();
+        Ok(Self::from(sha256))
+    }
+}
+
+fn field(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
+}
+
+/// One side of a change.
+fn side(
+    hash: &mut Sha256,
+    found: &Found<'_>,
+    node: Option<&Node>,
+    directory: Option<&Directory>,
+) -> Result<(), ChangesError> {
+    use std::io::Read as _;
+    let Some(node) = node else {
+        hash.update([0]);
+        return Ok(());
+    };
+    hash.update([1, node.kind as u8]);
+    hash.update(node.mode.to_le_bytes());
+    let (path, Some(directory)) = (&found.change.path, directory) else {
+        return Ok(());
+    };
+    match node.kind {
+        Kind::File => {
+            let mut file = directory.read(found.name).doing("read", path)?;
+            let mut piece = vec![0; PIECE];
+            let mut length = 0_u64;
+            loop {
+                let read = file.read(&mut piece).doing("read", path)?;
+                let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
+                    break;
+                };
+                hash.update(bytes);
+                length += read as u64;
+            }
+            hash.update(length.to_le_bytes());
+        }
+        Kind::Symlink => {
+            let target = directory.read_link(found.name).doing("read", path)?;
+            field(hash, target.as_os_str().as_encoded_bytes());
+        }
+        Kind::Directory | Kind::Fifo | Kind::Socket | Kind::Device => {}
+    }
+    Ok(())
+}
