@@ -51,6 +51,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         ..options.source.clone()
     };
     let mut plan = run::plan(&source, Purpose::Run)?;
+    plan.asks_about_held_back = true;
     let toolset = toolset(&plan, dialect)?;
     // Memory leaves nothing on this host, unless somebody asks for it.
     let kept = plan.env != EnvironmentName::Memory;

@@ -131,6 +131,8 @@ pub(crate) struct Plan {
     pub(crate) require_write_approval: bool,
     /// How long an answer is waited for; the library's own time if nobody says.
     pub(crate) answer_timeout: Option<Duration>,
+    /// Whether a person is asked about what was held back of a command.
+    pub(crate) asks_about_held_back: bool,
     /// Whether one command is all that starts.
     pub(crate) once: bool,
     /// What the container is to be, in which commands run.
@@ -366,6 +368,7 @@ impl Plan {
                 settings.cpus,
             ),
             answer_timeout: None,
+            asks_about_held_back: false,
             container,
             quiet: false,
             // A description asks several programs at once.

@@ -154,7 +154,8 @@ pub(crate) fn for_running(
     }
     builder = builder
         .require_shell_approval(plan.require_shell_approval)
-        .require_write_approval(plan.require_write_approval);
+        .require_write_approval(plan.require_write_approval)
+        .ask_about_held_back(plan.asks_about_held_back);
     if let Some(answer_timeout) = plan.answer_timeout {
         builder = builder.answer_timeout(answer_timeout);
     }

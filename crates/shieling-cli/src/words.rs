@@ -178,6 +178,9 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         &mut lines,
         outcome.changes.iter().flat_map(|changes| &changes.held_back),
     );
+    for accepted in outcome.changes.iter().flat_map(|changes| &changes.accepted) {
+        lines.add("accepted", escape::line(&accepted.text()));
+    }
     if let Some(changes) = &outcome.changes {
         staged(&mut lines, changes);
     }
@@ -645,11 +648,11 @@ mod tests {
             exit_code: Some(0),
             ..outcome(Status::Exited)
         };
-        held.add_held_back(vec![HeldBack {
-            path: ".vscode\u{1b}".into(),
-            because: "it was not there".to_owned(),
-            instead: "it was moved to `.vscode.held-back`".to_owned(),
-        }]);
+        held.add_held_back(vec![HeldBack::new(
+            ".vscode\u{1b}",
+            "it was not there",
+            "it was moved to `.vscode.held-back`",
+        )]);
         let line = "held     `.vscode\\x1b`: it was not there; it was moved to `.vscode.held-back`\n";
         assert_eq!(told(&held), format!("{line}exit 0\n\n"));
         let changes = held.changes.expect("just added");

@@ -21,7 +21,7 @@ use rmcp::service::Peer;
 use serde_json::{Map, Value, json};
 use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::policy::Decision;
-use shieling::request::{Digest, RequestKind};
+use shieling::request::{Digest, Operation, RequestKind};
 use shieling::session::AskHumanResponse;
 use shieling::units::ByteCount;
 
@@ -290,7 +290,19 @@ pub struct Elicitation;
 #[derive(Debug, Clone)]
 pub struct ElicitationOr<A>(pub A);
 
+/// Whether the person behind the current call can be asked in the middle of it.
+fn is_there() -> bool {
+    let during = |person: &Arc<Person>| matches!(person.way, QuestionChannel::During(_));
+    PERSON.try_with(during).unwrap_or_default()
+}
+
 impl<A: Approver> Approver for ElicitationOr<A> {
+    fn is_there(&self) -> bool {
+        // Whoever can only be asked between two calls has no other person in their place.
+        let between = |person: &Arc<Person>| matches!(person.way, QuestionChannel::Between(_));
+        is_there() || !PERSON.try_with(between).unwrap_or_default() && self.0.is_there()
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         let cannot_ask = |person: &Arc<Person>| matches!(person.way, QuestionChannel::None);
         // Outside of a call, a question about a host goes to a call that waits, if one can be asked.
@@ -309,6 +321,10 @@ impl<A: Approver> Approver for ElicitationOr<A> {
 }
 
 impl Approver for Elicitation {
+    fn is_there(&self) -> bool {
+        is_there()
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let person = match (PERSON.try_with(Arc::clone), question.kind) {
@@ -397,6 +413,12 @@ impl Subject {
 /// Formats the question for the person.
 fn wording(question: &Question, shown: &Subject, purpose: Option<&str>) -> String {
     let asked = match question.kind {
+        RequestKind::Files if question.operation == Some(Operation::AcceptHeldBack) => {
+            "A command made this, and it was held back. May it go into your workspace?"
+        }
+        RequestKind::Files if question.operation == Some(Operation::CommitChanges) => {
+            "Commands made these changes. May they go into your workspace?"
+        }
         RequestKind::Command => "May this command run?",
         RequestKind::Files => "May this be done with files?",
         RequestKind::Network => "May a command do this?",

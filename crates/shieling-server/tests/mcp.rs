@@ -1,4 +1,4 @@
-//! The server as a client meets it, over a core that needs no shell.
+//! The server as a client meets it, over a core that needs no shell, and over a sandbox.
 #![expect(clippy::disallowed_methods, reason = "a test makes the files that it has served")]
 
 #[path = "mcp/approvals.rs"]
@@ -9,6 +9,8 @@ mod client;
 mod fake;
 #[path = "mcp/files.rs"]
 mod files;
+#[path = "mcp/held_back.rs"]
+mod held_back;
 #[path = "mcp/protocol.rs"]
 mod protocol;
 #[path = "mcp/repeats.rs"]

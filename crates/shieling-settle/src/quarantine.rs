@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
-use shieling_changes::{ChangeSet, ChangesError, Limits, Put, Store};
+use shieling_changes::{ChangeSet, ChangesError, Limits, Put, State, Store};
 use shieling_watch::{Content, Taken};
 
 /// How many bytes, and how many files, one sandbox keeps of what it takes back. What is beyond is taken back, and told.
@@ -93,7 +93,11 @@ impl Quarantine {
         });
         let key = (root.join(path), hash);
         if let Some(id) = self.known.get(&key) {
-            return Some(id.clone());
+            if self.is_kept_in(set.as_ref().map(|(set, _)| set), id, path) {
+                return Some(id.clone());
+            }
+            // A person has applied it or thrown it away since.
+            self.known.remove(&key);
         }
         let length = match content {
             Content::File(content, _) => content.len(),
@@ -106,6 +110,15 @@ impl Quarantine {
         self.bytes += length;
         self.known.insert(key, id.clone());
         Some(id)
+    }
+
+    /// Whether a set still has something at a path that waits.
+    fn is_kept_in(&self, being_made: Option<&ChangeSet>, id: &str, path: &Path) -> bool {
+        if being_made.is_some_and(|set| set.id() == id) {
+            return true;
+        }
+        let set = Store::open(&self.directory, Limits::default()).and_then(|store| store.get(id));
+        set.is_ok_and(|set| set.state() != State::Committed && set.holds(path))
     }
 
     fn put(

@@ -1,5 +1,7 @@
 //! The watch itself.
 
+mod accepted;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;

@@ -252,6 +252,8 @@ pub struct Changes {
     pub totals: Option<ChangeTotals>,
     /// What was kept out of the workspace.
     pub held_back: Vec<HeldBack>,
+    /// What was held back until a person, who was shown it, let it into the workspace.
+    pub accepted: Vec<Accepted>,
     /// What was changed by others as well.
     pub conflicts: Vec<Conflict>,
 }
@@ -268,6 +270,7 @@ impl Changes {
             deleted: None,
             totals: None,
             held_back: Vec::new(),
+            accepted: Vec::new(),
             conflicts: Vec::new(),
         }
     }
@@ -283,10 +286,82 @@ pub struct HeldBack {
     pub because: String,
     /// Where it is now, and how to get it.
     pub instead: String,
+    /// The id of the change set that it waits in; `None` if it is stored in none.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// What came of asking a person about it; `None` if nobody was asked.
+    #[serde(default)]
+    pub answer: Option<HeldBackAnswer>,
+}
+
+/// What came of asking a person about something that was held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HeldBackAnswer {
+    /// They said no.
+    Refused,
+    /// Nobody answered in time.
+    Unanswered,
+    /// They said yes to what was no longer there: it, or the workspace, changed meanwhile.
+    Changed,
+    /// They said yes, and it could not be moved into the workspace.
+    Failed,
+}
+
+impl HeldBackAnswer {
+    /// Returns the answer in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Refused => "the user was asked, and said no",
+            Self::Unanswered => "the user was asked, and gave no answer",
+            Self::Changed => "the user said yes, and it was changed meanwhile: nothing was accepted",
+            Self::Failed => "the user said yes, and it could not be moved into the workspace",
+        }
+    }
+}
+
+/// Something that was held back until a person let it into the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Its path, relative to the workspace if it is inside.
+    #[serde(serialize_with = "path::one")]
+    pub path: PathBuf,
+    /// The id of the committed change set, for `shieling undo`.
+    pub id: String,
+}
+
+impl Accepted {
+    /// What became of it, and how to take it back, as one text that is not escaped.
+    pub fn text(&self) -> String {
+        format!(
+            "`{}` was held back, and the user has let it into the workspace; `shieling undo {}` takes it back",
+            self.path.display(),
+            self.id
+        )
+    }
 }
 
 impl HeldBack {
-    /// The path, unless the reason names it, then the reason and the remedy, as one text that is not escaped.
+    /// Creates a path that was held back, and is stored in no change set.
+    pub fn new(path: impl Into<PathBuf>, because: impl Into<String>, instead: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            because: because.into(),
+            instead: instead.into(),
+            id: None,
+            answer: None,
+        }
+    }
+
+    /// Adds the id of the change set that it waits in.
+    #[must_use]
+    pub fn with_id(mut self, id: Option<String>) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The path, unless the reason names it, then the reason, what a person answered and the remedy, as one text that is not escaped.
     pub fn text(&self) -> String {
         let path = format!("`{}`", self.path.display());
         let named = if self.because.contains(&path) {
@@ -294,7 +369,10 @@ impl HeldBack {
         } else {
             format!("{path}: ")
         };
-        format!("{named}{}; {}", self.because, self.instead)
+        let answer = self
+            .answer
+            .map_or_else(String::new, |answer| format!("; {}", answer.text()));
+        format!("{named}{}{answer}; {}", self.because, self.instead)
     }
 }
 

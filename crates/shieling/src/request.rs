@@ -5,6 +5,7 @@
 
 mod connect;
 mod file;
+mod operation;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ use sha2::{Digest as _, Sha256};
 use crate::units::ByteCount;
 
 pub use connect::Connect;
-pub use file::{Access, FileOp, Operation, Touched};
+pub use file::{Access, FileOp, Touched};
+pub use operation::Operation;
 
 /// The kind of a request. An approval of one kind never covers the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -55,6 +57,11 @@ pub trait Request {
 
     /// Returns the bound at which the change was cut, if it was. A cut change cannot be approved.
     fn change_cut_at(&self) -> Option<ByteCount>;
+
+    /// Returns the kind of a file operation.
+    fn operation(&self) -> Option<Operation> {
+        None
+    }
 }
 
 /// The longest command text in bytes. The kernel refuses a single argument of 128 KiB or more (`MAX_ARG_STRLEN`), so

@@ -7,6 +7,7 @@ mod authorize;
 mod entry;
 mod file_size;
 mod files;
+mod held_back;
 mod hidden;
 mod in_parts;
 mod jobs;
@@ -17,6 +18,7 @@ mod lookup;
 #[cfg(feature = "gateway")]
 mod network;
 mod reading;
+mod questions;
 mod recorded;
 mod recordings;
 mod refusal;
@@ -92,6 +94,7 @@ pub struct Shieling {
     recordings: Option<RecordingSettings>,
     human: Arc<dyn Human>,
     requires: Requires,
+    held_back: questions::Questions,
     own: Vec<PathBuf>,
     file_cache: Arc<ContentCache>,
     permits: files::Permits,
@@ -138,6 +141,7 @@ impl Shieling {
             human: Arc::new(NoHuman),
             clock: Arc::new(SystemClock),
             requires: Requires::default(),
+            asks_about_held_back: false,
             own: Vec::new(),
             #[cfg(feature = "gateway")]
             network: crate::network::NetworkAccess::default(),
@@ -265,6 +269,7 @@ pub struct Builder {
     human: Arc<dyn Human>,
     clock: Arc<dyn Clock>,
     requires: Requires,
+    asks_about_held_back: bool,
     own: Vec<PathBuf>,
     #[cfg(feature = "gateway")]
     network: crate::network::NetworkAccess,
@@ -305,6 +310,15 @@ impl Builder {
     /// approver, no change is made. Changes that commands make are not affected.
     pub fn require_write_approval(mut self, required: bool) -> Self {
         self.requires.writes = required;
+        self
+    }
+
+    /// Asks the approver, after a command whose changes were held back, whether they may go into the workspace after all
+    /// (default: no). Each is shown with the reason and its diff, at most 8 after one command, and never the same twice;
+    /// nobody is asked about what cannot be shown whole. The command's outcome waits for the answers, each as long as
+    /// [`answer_timeout`](Self::answer_timeout) says; after the first that does not come, no more is asked.
+    pub fn ask_about_held_back(mut self, ask: bool) -> Self {
+        self.asks_about_held_back = ask;
         self
     }
 
@@ -479,6 +493,7 @@ impl Builder {
             recordings: self.recordings,
             human: self.human,
             requires: self.requires,
+            held_back: questions::Questions::new(self.asks_about_held_back),
             own: self.own,
             file_cache: Arc::default(),
             permits: files::Permits::default(),

@@ -105,6 +105,10 @@ impl Human for QuestionQueue {
 pub(crate) struct QueueApprover(pub(crate) QuestionQueue);
 
 impl Approver for QueueApprover {
+    fn is_there(&self) -> bool {
+        self.0.state().people > 0
+    }
+
     fn ask<'a>(&'a self, question: &'a approval::Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let shown = match approver::shown(question) {

@@ -609,6 +609,40 @@ fn a_client_s_person_reviews_the_diff() {
 }
 
 #[test]
+fn a_held_back_hook_is_accepted_by_a_client_s_person_and_stays() {
+    for mode in ["direct", "commit"] {
+        let mut server = server(mode, json!({"elicitation": {}}));
+        let place = workspace(&server);
+        let hook = "git init -q .; printf '#!/bin/sh\\necho hooked\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit";
+        let (told, outcome) = server.shell(json!({"command": hook}));
+        let changes = &outcome["changes"];
+        assert_eq!(changes["held_back"], json!([]), "{mode}: {outcome}");
+        assert_eq!(
+            changes["accepted"][0]["path"], ".git/hooks/post-commit",
+            "{mode}: {outcome}"
+        );
+        assert!(told.contains("the user has let it into the workspace"), "{told}");
+        let asked = server.asked().join("\n");
+        assert!(
+            asked.contains("+echo hooked") && asked.contains("it was held back"),
+            "{asked}"
+        );
+        assert!(text(&place, ".git/hooks/post-commit").contains("hooked"));
+        // It takes no part in what the next command has to answer for.
+        let (_, outcome) = server.shell(json!({"command": "ls .git/hooks/post-commit"}));
+        assert_eq!(outcome["exit_code"], 0, "{mode}: {outcome}");
+        let id = changes["accepted"][0]["id"].as_str().expect("an id").to_owned();
+        let (shieling, ..) = server.end();
+        assert!(
+            text(&place, ".git/hooks/post-commit").contains("hooked"),
+            "{mode}: after its end"
+        );
+        ok(&shieling.again(["undo", &id]));
+        assert!(!place.join(".git/hooks/post-commit").exists(), "{mode}");
+    }
+}
+
+#[test]
 fn a_client_that_cannot_ask_is_told_what_waits() {
     let mut server = server("review", json!({}));
     let place = workspace(&server);

@@ -28,6 +28,7 @@ from ._errors import (
 )
 from ._options import Answer, Approver
 from ._records import (
+    Accepted,
     ChangeTotals,
     Changes,
     CommandSeen,
@@ -97,6 +98,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Accepted",
     "Answer",
     "Approver",
     "ArgumentError",

@@ -12,6 +12,7 @@ from ._errors import CommandFailedError, CommandTimeoutError, DeniedError, NotSt
 from ._typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 __all__ = [
+    "Accepted",
     "ChangeTotals",
     "Changes",
     "CommandSeen",
@@ -282,11 +283,28 @@ class HeldBack(_Record):
         path: Where it was made; relative to the workspace if it lies there.
         because: Why it was held back.
         instead: Where it is now, and how it can be had.
+        id: The id of the change set that it waits in, if it does.
+        answer: ``refused``, ``unanswered``, ``changed`` or ``failed``, if a person was asked about it.
     """
 
     path: str
     because: str
     instead: str
+    id: str | None
+    answer: str | None
+
+
+@_record
+class Accepted(_Record):
+    """Something that was held back until a person let it into the workspace.
+
+    Attributes:
+        path: Its path; relative to the workspace if it lies there.
+        id: The id of the committed change set, for ``shieling undo``.
+    """
+
+    path: str
+    id: str
 
 
 @_record
@@ -336,6 +354,7 @@ class Changes(_Record):
         deleted: Deleted paths, if known; at most 200.
         totals: The exact numbers, if known.
         held_back: What was not let into the workspace.
+        accepted: What was held back until a person let it into the workspace.
         conflicts: What was changed by others as well.
     """
 
@@ -347,6 +366,7 @@ class Changes(_Record):
     deleted: tuple[str, ...] | None
     totals: ChangeTotals | None
     held_back: tuple[HeldBack, ...]
+    accepted: tuple[Accepted, ...]
     conflicts: tuple[Conflict, ...]
 
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
@@ -355,6 +375,7 @@ class Changes(_Record):
         "deleted": tuple,
         "totals": ChangeTotals.from_dict,
         "held_back": _many(HeldBack.from_dict),
+        "accepted": _many(Accepted.from_dict),
         "conflicts": _many(Conflict.from_dict),
     }
 

@@ -57,6 +57,12 @@ fn with_held_back(mut text: String, outcome: &Outcome) -> String {
             &format!("[held back: {}]", visible::line(&held.text(), 1_300)),
         );
     }
+    for accepted in outcome.changes.iter().flat_map(|changes| &changes.accepted) {
+        add(
+            &mut text,
+            &format!("[accepted: {}]", visible::line(&accepted.text(), 1_300)),
+        );
+    }
     if let Some(changes) = &outcome.changes {
         staged(&mut text, changes);
     }

@@ -183,11 +183,11 @@ fn outcomes(dialect: &str) -> String {
 #[test]
 fn what_was_held_back_is_told_in_every_voice() {
     let mut held = exited(0, "out\n", "");
-    held.add_held_back(vec![HeldBack {
-        path: ".vscode\u{1b}[2K".into(),
-        because: "it was not there".to_owned(),
-        instead: "it was moved to `.vscode.held-back`".to_owned(),
-    }]);
+    held.add_held_back(vec![HeldBack::new(
+        ".vscode\u{1b}[2K",
+        "it was not there",
+        "it was moved to `.vscode.held-back`",
+    )]);
     for dialect in ["default", "codex", "claude", "camel", "pydantic"] {
         let context = spoken_by(dialect);
         let view = ViewResponse {

@@ -76,13 +76,22 @@ impl Client {
 
     /// Without a session: each request says who asks.
     pub(crate) fn stateless(fake: &Arc<Fake>, dialect: &str, can: &Value) -> Self {
+        Self::silent(fake, dialect).without_session(can)
+    }
+
+    /// The same, of a server that is there already.
+    pub(crate) fn stateless_of(server: Server, can: &Value) -> Self {
+        Self::of(server).without_session(can)
+    }
+
+    fn without_session(self, can: &Value) -> Self {
         Self {
             meta: Some(json!({
                 "io.modelcontextprotocol/protocolVersion": "2026-07-28",
                 "io.modelcontextprotocol/clientCapabilities": can,
                 "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
             })),
-            ..Self::silent(fake, dialect)
+            ..self
         }
     }
 

@@ -90,7 +90,7 @@ impl Fake {
     }
 }
 
-fn told() -> shieling::EnvironmentFacts {
+pub(crate) fn told() -> shieling::EnvironmentFacts {
     shieling::EnvironmentFacts {
         shell: "/bin/bash".into(),
         network: "none".to_owned(),

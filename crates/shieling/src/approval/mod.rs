@@ -202,6 +202,11 @@ impl Approvals {
         self.mode
     }
 
+    /// Returns whether a question can be asked and answered at this moment ([`Approver::is_there`]).
+    pub fn can_ask(&self) -> bool {
+        self.mode != Mode::Never && self.approver.is_there()
+    }
+
     /// Approves a request.
     ///
     /// `files` returns the files that the text runs, with their digests. It is called before the question and again

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use super::plain::{is_plain, is_plain_word};
 use super::scope::Scope;
 use crate::policy::Verdict;
-use crate::request::{Digest, Request, RequestKind};
+use crate::request::{Digest, Operation, Request, RequestKind};
 use crate::units::ByteCount;
 
 /// What a request is judged by, besides the request itself.
@@ -34,6 +34,8 @@ pub struct ApprovalContext<'a> {
 pub struct Question {
     /// Whether the request is a command or a file operation.
     pub kind: RequestKind,
+    /// The kind of a file operation.
+    pub operation: Option<Operation>,
     /// The text of the command or of the file operation.
     pub text: String,
     /// The change that a file operation would make: a unified diff, or a line of text.
@@ -65,6 +67,7 @@ impl Question {
     pub(crate) fn new(request: &impl Request, case: &ApprovalContext<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
         Self {
             kind: request.kind(),
+            operation: request.operation(),
             text: request.text().to_owned(),
             change: request.change().map(str::to_owned),
             cwd: request.cwd().to_owned(),
@@ -126,6 +129,12 @@ pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 pub trait Approver: Send + Sync {
     /// Asks a question.
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
+
+    /// Returns whether it can ask at this moment, and have the answer before the requester goes on. Questions about what
+    /// a command has done already are only asked then: they cannot be answered by a request that is made again.
+    fn is_there(&self) -> bool {
+        true
+    }
 }
 
 /// The absence of an approver. Answers [`Answer::Nobody`] at once.
@@ -135,6 +144,10 @@ pub struct NoApprover;
 impl Approver for NoApprover {
     fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
         Box::pin(std::future::ready(Answer::Nobody))
+    }
+
+    fn is_there(&self) -> bool {
+        false
     }
 }
 

@@ -21,7 +21,7 @@ pub use crate::enforcement::{EnforceError, Enforced, Enforcement, Hidden};
 pub use crate::outcome::WritablePaths;
 use crate::outcome::{Changes, Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
-use crate::request::{Access, Command};
+use crate::request::{Access, Command, Digest};
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Stamp, WriteTarget};
 pub use local::Local;
@@ -169,6 +169,31 @@ pub struct Review {
     pub diff: String,
     /// Whether something is not shown, so that nobody can agree to it.
     pub is_cut: bool,
+}
+
+/// A change that was held back, for a person to decide about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBackReview {
+    /// What is shown, at the path and below it.
+    pub review: Review,
+    /// The id of the change set that it waits in.
+    pub id: String,
+    /// Its path, relative to the directory that the change set is of.
+    pub path: PathBuf,
+    /// The digest of exactly what is shown. Nothing else is accepted by a yes.
+    pub digest: Digest,
+}
+
+/// Why a change that was held back was not accepted, although a person said yes. The workspace is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// It, or the workspace, is no longer what the person was shown.
+    #[error("it is no longer what was shown")]
+    Changed,
+    /// It could not be moved into the workspace.
+    #[error("{0}")]
+    Failed(String),
 }
 
 pub use crate::process::AtEnd;
@@ -397,6 +422,24 @@ pub trait Environment: Send + Sync {
     fn decide(&self, yes: bool) -> Option<Result<Changes, String>> {
         let _ = yes;
         None
+    }
+
+    /// Looks at something that was held back and is stored in a change set, for a person to decide about. `None` where it
+    /// cannot be accepted here: the environment has no such set, or the workspace has changed in the same place. May
+    /// block.
+    fn review_held_back(&self, held: &HeldBack) -> Option<Result<HeldBackReview, String>> {
+        let _ = held;
+        None
+    }
+
+    /// Moves exactly what [`Self::review_held_back`] has shown into the workspace. The id of the changes is that of the
+    /// committed set, which can be undone. May block.
+    ///
+    /// # Errors
+    /// [`AcceptError`]. The workspace is as it was.
+    fn accept_held_back(&self, reviewed: &HeldBackReview) -> Result<Changes, AcceptError> {
+        let _ = reviewed;
+        Err(AcceptError::Failed("nothing is held back here".to_owned()))
     }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].

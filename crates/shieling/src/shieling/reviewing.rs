@@ -7,8 +7,7 @@ use std::sync::Arc;
 use super::{Shieling, refusal};
 use crate::environment::{Environment, Review};
 use crate::files::FilesError;
-use crate::outcome::{ChangeMode, ChangeState, Changes, HeldBack, Outcome};
-use crate::policy::{Decision, Verdict};
+use crate::outcome::{Accepted, ChangeMode, ChangeState, Changes, HeldBack, Outcome};
 use crate::request::{Digest, FileOp, Operation};
 use crate::units::ByteCount;
 
@@ -18,9 +17,10 @@ const HELD_BACK_SHOWN: usize = 3;
 impl Shieling {
     /// Asks a person about what a command staged, if it waits for that, and says in its outcome what became of it.
     pub(super) async fn review(&self, outcome: &mut Outcome) {
-        if let Some(changes) = &mut outcome.changes
-            && let Some(error) = self.review_changes(changes).await
-        {
+        let Some(changes) = &mut outcome.changes else { return };
+        let reviewed = self.review_changes(changes).await;
+        let asked = self.ask_about_held_back(changes).await;
+        if let Some(error) = reviewed.or(asked) {
             outcome.error.get_or_insert(error);
         }
     }
@@ -29,7 +29,8 @@ impl Shieling {
     pub(super) async fn settle(&self, changed: &[PathBuf]) -> Option<String> {
         let environment = Arc::clone(&self.environment);
         let mut changes = tokio::task::spawn_blocking(move || environment.settle()).await.ok()??;
-        let error = self.review_changes(&mut changes).await;
+        let reviewed = self.review_changes(&mut changes).await;
+        let error = reviewed.or(self.ask_about_held_back(&mut changes).await);
         let state = match (changes.state, &changes.id) {
             (ChangeState::Committed, _) => error,
             (ChangeState::Discarded, _) => {
@@ -56,12 +57,14 @@ impl Shieling {
         let held = held.map(|held| format!("held back: {}", held.text()));
         let more = of_these.len().saturating_sub(HELD_BACK_SHOWN);
         let more = (more > 0).then(|| format!("{more} more were held back"));
-        let all: Vec<String> = state.into_iter().chain(held).chain(more).collect();
+        let accepted = changes.accepted.iter().map(Accepted::text);
+        let all: Vec<String> = state.into_iter().chain(accepted).chain(held).chain(more).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
     async fn review_changes(&self, changes: &mut Changes) -> Option<String> {
-        if changes.mode != ChangeMode::Review || changes.state != ChangeState::Waiting {
+        let waits = changes.mode == ChangeMode::Review && changes.state == ChangeState::Waiting;
+        if !waits || !self.approvals.can_ask() {
             return None;
         }
         let environment = Arc::clone(&self.environment);
@@ -76,21 +79,8 @@ impl Shieling {
             .with_content(Digest::of(diff.as_bytes()))
             .with_change(diff)
             .with_change_cut(cut_at);
-        let mut verdict = Verdict {
-            decision: Decision::Ask,
-            reasons: vec![refusal::required(
-                op.text(),
-                "staged changes are reviewed before they are committed",
-            )],
-            commands: Vec::new(),
-            effects: Vec::new(),
-        };
-        let policy = self.policy.judge_file(&op);
-        verdict.decision = verdict.decision.max(policy.decision);
-        verdict.reasons.extend(policy.reasons);
-        let mut entry = self.entry(&op);
-        entry.of_files(&op);
-        let approved = self.approve_files(op, &verdict, false, &mut entry).await;
+        let because = refusal::required(op.text(), "staged changes are reviewed before they are committed");
+        let (mut entry, approved) = self.ask_about_changes(op, vec![because]).await;
         undecided.0 = None;
         let yes = approved.is_ok();
         let environment = Arc::clone(&self.environment);

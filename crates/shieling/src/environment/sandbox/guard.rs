@@ -347,20 +347,20 @@ impl Guard {
 
     fn held_back(&self, path: &Path, aside: &Path) -> HeldBack {
         let (shown, aside) = (self.shown(path), self.shown(aside));
-        HeldBack {
-            because: format!(
+        HeldBack::new(
+            &shown,
+            format!(
                 "it was not there when the sandbox started, and tools of the user run code from `{}`",
                 shown.display()
             ),
-            instead: format!(
+            format!(
                 "it was moved to `{}`: look at it, and if it is wanted, move it back in the workspace once the sandbox \
                  has ended: `mv {} {}`; or start with `--open-protected`",
                 aside.display(),
                 quoted(&aside),
                 quoted(&shown),
             ),
-            path: shown,
-        }
+        )
     }
 
     fn cannot_be_moved(&mut self, path: &Path, errno: Errno) -> bool {
@@ -373,17 +373,17 @@ impl Guard {
     fn stays(&mut self, path: &Path, why: &str) {
         if self.stuck.insert(path.to_path_buf()) {
             let shown = self.shown(path);
-            self.tell(HeldBack {
-                because: format!(
+            self.tell(HeldBack::new(
+                &shown,
+                format!(
                     "it was not there when the sandbox started, tools of the user run code from it, and it still \
                      stands there: {why}"
                 ),
-                instead: format!(
+                format!(
                     "look at `{}` before a tool of yours reads it, and remove it",
                     shown.display()
                 ),
-                path: shown,
-            });
+            ));
         }
     }
 
@@ -400,14 +400,14 @@ impl Guard {
         let mut held = std::mem::take(&mut self.held_back);
         let more = std::mem::take(&mut self.more);
         if let Some(last) = held.last().filter(|_| more > 0) {
-            held.push(HeldBack {
-                path: last.path.clone(),
-                because: format!(
+            held.push(HeldBack::new(
+                last.path.clone(),
+                format!(
                     "and {more} more, of which this is not told one by one, since only the first {} are named",
                     self.bounds.remembered
                 ),
-                instead: "look for names that end in `.held-back`, with or without a number".to_owned(),
-            });
+                "look for names that end in `.held-back`, with or without a number",
+            ));
         }
         held
     }

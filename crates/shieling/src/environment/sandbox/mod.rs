@@ -37,6 +37,7 @@ mod foreign;
 mod held_port;
 mod no_network;
 mod outside;
+mod accepting;
 mod staging;
 mod stage;
 mod watched;
@@ -56,8 +57,8 @@ use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
 use super::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, LimitCounts,
-    Network, Review, Shell, WritablePaths,
+    Ability, AcceptError, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, HeldBackReview,
+    Later, Limit, LimitCounts, Network, Review, Shell, WritablePaths,
 };
 use crate::approval::Approved;
 use crate::enforcement::{ONE_EACH, UNSTAGED};
@@ -971,6 +972,32 @@ impl Environment for Sandbox {
     fn decide(&self, yes: bool) -> Option<Result<Changes, String>> {
         let decided = apart(|| self.stage()?.decide(yes).transpose());
         decided.map(|changes| changes.map_err(|error| not_committed(&error)))
+    }
+
+    fn review_held_back(&self, held: &HeldBack) -> Option<Result<HeldBackReview, String>> {
+        let reviewed = apart(|| match self.stage() {
+            Some(stage) => stage.review_held_back(held),
+            None => accepting::review(self.restrictions(), held),
+        });
+        reviewed
+            .transpose()
+            .map(|review| review.map_err(|error| error.to_string()))
+    }
+
+    fn accept_held_back(&self, reviewed: &HeldBackReview) -> Result<Changes, AcceptError> {
+        apart(|| match self.stage() {
+            Some(stage) => stage.accept_held_back(reviewed),
+            None => {
+                // Nothing is judged between the change and the word that it is the user's.
+                let watching = self.watching();
+                let mut watched = watch(&watching);
+                accepting::accept(self.restrictions(), reviewed, |root, accepted| {
+                    if let Some(watched) = watched.as_mut() {
+                        watched.accept_contents(root, accepted);
+                    }
+                })
+            }
+        })
     }
 
     fn limit_counts(&self) -> LimitCounts {

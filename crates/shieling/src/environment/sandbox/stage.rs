@@ -24,10 +24,11 @@ use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
 
 use super::Restrictions;
+use super::accepting;
 use super::git_settings;
 use super::homes;
 use super::staging::Staging;
-use crate::environment::Review;
+use crate::environment::{AcceptError, HeldBackReview, Review};
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
 use crate::request::Access;
 
@@ -356,10 +357,11 @@ impl Stage {
             Some(id) => format!("; {}", how_to_accept(id, &held.path)),
             None => String::new(),
         };
-        let held_back = judged.held.iter().map(|held| HeldBack {
-            path: held.path.clone(),
-            because: held.because.clone(),
-            instead: format!("{}{}", held.instead, accept(held)),
+        let held_back = judged.held.iter().map(|held| {
+            let instead = format!("{}{}", held.instead, accept(held));
+            // No part of the set can be made of what cannot be copied.
+            let id = waits.filter(|_| held.rule != UNCOPIED).map(str::to_owned);
+            HeldBack::new(&held.path, &held.because, instead).with_id(id)
         });
         let conflicts = judged.conflicts.iter().map(|conflict| Conflict {
             path: conflict.path.clone(),
@@ -386,6 +388,7 @@ impl Stage {
                 conflicts: judged.conflicting,
             }),
             held_back: held_back.collect(),
+            accepted: Vec::new(),
             conflicts: conflicts.collect(),
             id,
         }
@@ -474,6 +477,36 @@ impl Stage {
             store.thaw(frozen, &judged, set, shadows)?;
         }
         Ok(Some(self.committed(&own, id, &judged)))
+    }
+
+    /// What a person is to decide about of what was held back, if it waits in this layer.
+    pub(super) fn review_held_back(&self, held: &HeldBack) -> Result<Option<HeldBackReview>, ChangesError> {
+        let inner = self.lock();
+        let Some(set) = inner.set.as_ref().filter(|set| held.id.as_deref() == Some(set.id())) else {
+            return Ok(None);
+        };
+        accepting::look(&inner.store, set, Some(&inner.shadows), &held.path)
+    }
+
+    /// Commits exactly what a person was shown of it.
+    pub(super) fn accept_held_back(&self, reviewed: &HeldBackReview) -> Result<Changes, AcceptError> {
+        let mut inner = self.lock();
+        let Inner {
+            store, set, shadows, ..
+        } = &mut *inner;
+        let Some(set) = set.as_mut().filter(|set| set.id() == reviewed.id) else {
+            return Err(AcceptError::Changed);
+        };
+        let choice = accepting::choice(reviewed);
+        let committed = store.commit(set, &choice, self.surroundings(), Some(shadows));
+        let Committed { id, judged } = committed.map_err(accepting::failed)?;
+        let id = id.ok_or(AcceptError::Changed)?;
+        // For lists alone: the next look says the same.
+        let state = set.state();
+        let _ = set
+            .judge(self.surroundings(), self.staging.limits)
+            .and_then(|left| set.note(&left, state));
+        Ok(self.changes(Some(id), ChangeState::Committed, &judged, None))
     }
 
     /// Whether it has ended.

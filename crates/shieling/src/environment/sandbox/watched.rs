@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use shieling_jail::plan;
 use shieling_settle::{Beginning, Entry, Log, Quarantine};
-use shieling_watch::{Plan, Taken, Watch, When};
+use shieling_watch::{Content, Plan, Taken, Watch, When};
 use tokio::sync::Notify;
 
 use super::{Restrictions, ViewError, stage, writable};
@@ -409,6 +409,17 @@ impl Watched {
         }
     }
 
+    /// Takes these below a root for the user's, who has put them there.
+    pub(super) fn accept_contents(&mut self, root: &Path, accepted: &[(PathBuf, Content)]) {
+        for (path, _) in accepted {
+            self.again.remove(&root.join(path));
+        }
+        for (_, watch) in self.trees.iter_mut().filter(|(watched, _)| watched == root) {
+            watch.accept_contents(accepted);
+        }
+        self.hand_over();
+    }
+
     /// Says that a command has ended, and settles. So many others run: a shell in which a command runs can look idle.
     pub(super) fn ended(&mut self, others: usize, is_idle: impl Fn() -> bool) {
         // What ends while it is looked at can have written after its file was.
@@ -462,8 +473,12 @@ impl Watched {
                 }
                 let stays = one.failed.is_some();
                 let held = self.word(&root, one, id);
-                let is_told = |told: &HeldBack| (&told.path, &told.because) == (&held.path, &held.because);
-                if self.told.iter().any(is_told) {
+                let is_told = |told: &&mut HeldBack| (&told.path, &told.because) == (&held.path, &held.because);
+                if let Some(told) = self.told.iter_mut().find(is_told) {
+                    // Of several versions the last is what a person would want.
+                    if held.id.is_some() {
+                        *told = held;
+                    }
                     continue;
                 }
                 // What still stands there is told first, and always.
@@ -546,21 +561,22 @@ impl Watched {
     pub(super) fn take_told(&mut self) -> (Vec<HeldBack>, Option<String>) {
         let untold = std::mem::take(&mut self.untold);
         if untold > 0 {
-            self.told.push(HeldBack {
-                path: self.workspace.clone(),
-                because: format!("{untold} more paths were taken back"),
-                instead: "`shieling changes list` shows where they are kept".to_owned(),
-            });
+            self.told.push(HeldBack::new(
+                self.workspace.clone(),
+                format!("{untold} more paths were taken back"),
+                "`shieling changes list` shows where they are kept",
+            ));
         }
         let unread = std::mem::take(&mut self.unread);
         if unread > 0 {
-            self.told.push(HeldBack {
-                path: self.workspace.clone(),
-                because: format!("{unread} more directories that a command made or changed could not be read"),
-                instead: "what is in them was not judged: look at it before a tool of yours does".to_owned(),
-            });
+            self.told.push(HeldBack::new(
+                self.workspace.clone(),
+                format!("{unread} more directories that a command made or changed could not be read"),
+                "what is in them was not judged: look at it before a tool of yours does",
+            ));
         }
-        (std::mem::take(&mut self.told), self.id.take())
+        let id = self.told.iter().find_map(|told| told.id.clone());
+        (std::mem::take(&mut self.told), id.or(self.id.take()))
     }
 
     /// Why commands were ended, for the outcome of one that was, or of the last that runs.
@@ -602,14 +618,14 @@ impl Watched {
         let times = again.times;
         self.again.remove(path);
         let path = path.strip_prefix(&self.workspace).unwrap_or(path).to_path_buf();
-        self.endings.push(HeldBack {
-            because: format!(
+        self.endings.push(HeldBack::new(
+            &path,
+            format!(
                 "`{}` was made {times} times, and taken back each time: the command was ended",
                 path.display()
             ),
-            path,
-            instead: "do without it, or have a person accept it".to_owned(),
-        });
+            "do without it, or have a person accept it",
+        ));
     }
 
     fn word(&self, root: &Path, taken: Taken, id: Option<&String>) -> HeldBack {
@@ -619,6 +635,7 @@ impl Watched {
             .map(Path::to_path_buf)
             .unwrap_or(path);
         let held = taken.held;
+        let stays = taken.failed.is_some();
         let instead = match (taken.failed, id) {
             (Some(why), _) => format!(
                 "it still stands there: {why}; look at `{}` before a tool of yours reads it, and remove it",
@@ -631,39 +648,31 @@ impl Watched {
             ),
             (None, None) => format!("{}; it was taken back and could not be kept", held.instead),
         };
-        HeldBack {
-            because: held.because,
-            path,
-            instead,
-        }
+        let id = id.filter(|_| !stays).cloned();
+        HeldBack::new(path, held.because, instead).with_id(id)
     }
 }
 
 fn unattended(workspace: &Path, error: &io::Error) -> HeldBack {
-    HeldBack {
-        path: workspace.to_path_buf(),
-        because: format!(
-            "the process that judges what commands left if Shieling is killed could not be started: {error}"
-        ),
-        instead: "if it is killed, look at what is there before a tool of yours does".to_owned(),
-    }
+    HeldBack::new(
+        workspace.to_path_buf(),
+        format!("the process that judges what commands left if Shieling is killed could not be started: {error}"),
+        "if it is killed, look at what is there before a tool of yours does",
+    )
 }
 
 fn not_read(workspace: &Path, path: &Path) -> HeldBack {
-    HeldBack {
-        path: path.strip_prefix(workspace).unwrap_or(path).to_path_buf(),
-        because:
-            "a command made or changed this directory, and it cannot be read, so that what is in it was not judged"
-                .to_owned(),
-        instead: "look at what is in it before a tool of yours does, and remove what you do not want".to_owned(),
-    }
+    HeldBack::new(
+        path.strip_prefix(workspace).unwrap_or(path).to_path_buf(),
+        "a command made or changed this directory, and it cannot be read, so that what is in it was not judged",
+        "look at what is in it before a tool of yours does, and remove what you do not want",
+    )
 }
 
 fn too_much(root: &Path) -> HeldBack {
-    HeldBack {
-        path: root.to_path_buf(),
-        because: "it has more directories than are looked at, so that not all that commands change in it is judged"
-            .to_owned(),
-        instead: "choose a smaller workspace, or use `--changes commit`".to_owned(),
-    }
+    HeldBack::new(
+        root.to_path_buf(),
+        "it has more directories than are looked at, so that not all that commands change in it is judged",
+        "choose a smaller workspace, or use `--changes commit`",
+    )
 }
