@@ -9,6 +9,7 @@ use similar::TextDiff;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::node::{Kind, Node};
+use crate::renames::Rename;
 use crate::scan::{Action, Change};
 
 /// The bounds of what is shown.
@@ -67,6 +68,17 @@ impl Diff {
         }
         self.text.push_str(&section);
         Ok(())
+    }
+
+    /// Says that something has another name.
+    pub(crate) fn add_rename(&mut self, rename: &Rename, change: &Change, limits: DiffLimits) {
+        if self.text.len() >= limits.bytes {
+            self.left_out += 1;
+            return;
+        }
+        let kind = change.new.as_ref().map_or("", |node| node.kind.name());
+        let (from, to) = (escape_name(&rename.from), escape_name(&rename.to));
+        let _ = writeln!(self.text, "renamed {kind} {from} to {to}");
     }
 }
 

@@ -456,19 +456,22 @@ impl Directory {
 
     /// Whether two files have the same attributes, an overlay's marks aside.
     pub(crate) fn has_same_attributes(&self, name: &OsStr, other: &Self) -> io::Result<bool> {
-        let of = |place: &Path| -> io::Result<Vec<(OsString, Vec<u8>)>> {
-            let mut names = attributes(place)?;
-            names.retain(|name| !name.as_bytes().starts_with(MARKS.as_bytes()));
-            names.sort_unstable();
-            let mut value = Vec::new();
-            let valued = names.into_iter().map(|name| {
-                value.resize(64 * 1024, 0);
-                let count = rustix::fs::lgetxattr(place, &*name, &mut value)?;
-                Ok((name, value.get(..count).unwrap_or_default().to_vec()))
-            });
-            valued.collect()
-        };
-        Ok(of(&self.place(name))? == of(&other.place(name))?)
+        Ok(self.attributes_of(name)? == other.attributes_of(name)?)
+    }
+
+    /// The attributes of a node in the order of their names, an overlay's marks aside.
+    pub(crate) fn attributes_of(&self, name: &OsStr) -> io::Result<Vec<(OsString, Vec<u8>)>> {
+        let place = self.place(name);
+        let mut names = attributes(&place)?;
+        names.retain(|name| !name.as_bytes().starts_with(MARKS.as_bytes()));
+        names.sort_unstable();
+        let mut value = Vec::new();
+        let valued = names.into_iter().map(|name| {
+            value.resize(64 * 1024, 0);
+            let count = rustix::fs::lgetxattr(&place, &*name, &mut value)?;
+            Ok((name, value.get(..count).unwrap_or_default().to_vec()))
+        });
+        valued.collect()
     }
 
     /// Whether two nodes have the same content.

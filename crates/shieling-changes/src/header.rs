@@ -80,6 +80,8 @@ pub struct Summary {
     pub created: i64,
     /// How much changed when it was last looked at.
     pub counts: Counts,
+    /// How many of the deleted and added paths were the same thing under another name.
+    pub renames: u64,
     /// How many of its paths were held back when it was last looked at.
     pub held_back: u64,
     /// The first line of the command that made it, cut.
@@ -106,6 +108,9 @@ pub(crate) struct Header {
     pub(crate) counts: Counts,
     pub(crate) held_back: u64,
     pub(crate) command: Option<String>,
+    /// Stored after the rest, where sets of before have nothing.
+    #[serde(skip)]
+    pub(crate) renames: u64,
 }
 
 impl Header {
@@ -122,6 +127,7 @@ impl Header {
             counts: Counts::default(),
             held_back: 0,
             command: None,
+            renames: 0,
         }
     }
 
@@ -131,7 +137,9 @@ impl Header {
             id: id.to_owned(),
             what: what.to_owned(),
         };
-        let header: Self = postcard::from_bytes(&bytes).map_err(|_| damaged("its header cannot be read"))?;
+        let (mut header, rest): (Self, _) =
+            postcard::take_from_bytes(&bytes).map_err(|_| damaged("its header cannot be read"))?;
+        header.renames = postcard::from_bytes(rest).unwrap_or_default();
         if header.version != VERSION {
             return Err(damaged("it was made by another version of Shieling"));
         }
@@ -139,7 +147,7 @@ impl Header {
     }
 
     pub(crate) fn write(&self, directory: &Directory) -> Result<(), ChangesError> {
-        let bytes = postcard::to_allocvec(self).expect("plain data can always be encoded");
+        let bytes = postcard::to_allocvec(&(self, self.renames)).expect("plain data can always be encoded");
         directory.replace(HEADER, &bytes).doing("write", HEADER)
     }
 }

@@ -16,6 +16,7 @@ use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Kind, Node, Time};
 use crate::plan::{PLAN, Step, Writer};
+use crate::renames::{Candidates, Rename};
 use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
@@ -139,6 +140,10 @@ pub struct Judged {
     pub modified: Vec<PathBuf>,
     /// The first paths that were deleted.
     pub deleted: Vec<PathBuf>,
+    /// The first of those deleted and added paths that are the same thing under another name.
+    pub renamed: Vec<Rename>,
+    /// How many renames there are.
+    pub renames: u64,
     /// What is held back, the first of it.
     pub held: Vec<Held>,
     /// How much is held back.
@@ -170,6 +175,12 @@ impl Judged {
         if list.len() < TOLD {
             list.push(change.path.clone());
         }
+    }
+
+    fn note_renames(&mut self, mut renames: Vec<Rename>) {
+        self.renames = renames.len() as u64;
+        renames.truncate(TOLD);
+        self.renamed = renames;
     }
 
     /// Notes that a path is held back, once.
@@ -292,6 +303,7 @@ impl ChangeSet {
             state: self.header.state,
             created: i64::try_from(self.header.created.div_euclid(1_000_000_000)).unwrap_or_default(),
             counts: self.header.counts,
+            renames: self.header.renames,
             held_back: self.header.held_back,
             command: self.header.command.clone(),
             is_live: self.is_live,
@@ -419,10 +431,41 @@ impl ChangeSet {
             only: only.to_vec(),
             ..Choice::default()
         };
+        let mut candidates = Candidates::default();
+        self.for_each(&mut |change| {
+            if choice.has(&change.path) {
+                candidates.note(change);
+            }
+            Ok(())
+        })?;
+        let renames = candidates.find(&self.layer()?, &self.tree()?)?;
+        self.diff_with(only, limits, &renames)
+    }
+
+    /// Shows its changes, with these renames told as such and without their contents.
+    pub(crate) fn diff_with(
+        &self,
+        only: &[PathBuf],
+        limits: DiffLimits,
+        renames: &[Rename],
+    ) -> Result<Diff, ChangesError> {
+        let from: BTreeSet<&Path> = renames.iter().map(|rename| rename.from.as_path()).collect();
+        let to: BTreeMap<&Path, &Rename> = renames.iter().map(|rename| (rename.to.as_path(), rename)).collect();
+        let choice = Choice {
+            only: only.to_vec(),
+            ..Choice::default()
+        };
         let bases = Bases::load(&self.directory, &self.header)?;
         let mut diff = Diff::default();
         self.scan(&mut |found| {
             let is_told = choice.has(&found.change.path) && found.change.action != Action::Touched;
+            if let Some(rename) = to.get(found.change.path.as_path()) {
+                diff.add_rename(rename, found.change, limits);
+                return Ok(Descent::Skip);
+            }
+            if from.contains(found.change.path.as_path()) {
+                return Ok(Descent::Skip);
+            }
             if is_told && !bases.keeps_mode(found.change) {
                 diff.add(found.change, found.upper, found.workspace, limits)?;
             }
@@ -474,6 +517,7 @@ impl ChangeSet {
         let mut judged = Judged::default();
         // What was a directory and is none any more: what is held back in it goes with it.
         let mut replaced = Vec::new();
+        let mut candidates = Candidates::default();
         let mut tally = Tally::new(surroundings.map_or(&[], |around| &around.rules));
         scan::scan(&upper, &workspace, &mut |found| {
             let change = found.change;
@@ -484,6 +528,7 @@ impl ChangeSet {
                 return Ok(Descent::Enter);
             }
             judged.note(change);
+            candidates.note(change);
             check(&judged.counts, limits)?;
             let is_fixed = surroundings.is_some_and(|around| around.fixed.contains(&change.path));
             let reason = match &gate {
@@ -514,6 +559,7 @@ impl ChangeSet {
             }
             Ok(Descent::Enter)
         })?;
+        judged.note_renames(candidates.find(&upper, &workspace)?);
         if tally.is_exceeded() {
             scan::scan(&upper, &workspace, &mut |found| {
                 if let Some(reason) = tally.beyond(found.change) {
@@ -548,9 +594,14 @@ impl ChangeSet {
     }
 
     /// Commits the set where it lies: its files are moved. Nobody may work in it.
-    pub(crate) fn commit_whole(&mut self, since: Time, overwrite: bool, counts: Counts) -> Result<(), ChangesError> {
+    pub(crate) fn commit_whole(
+        &mut self,
+        since: Time,
+        overwrite: bool,
+        (counts, renames): (Counts, u64),
+    ) -> Result<(), ChangesError> {
         plan(&self.directory, &self.layer()?, &self.tree()?, since, overwrite)?;
-        self.header.counts = counts;
+        (self.header.counts, self.header.renames) = (counts, renames);
         // Who finishes it after a kill has no other way to know them.
         self.header.write(&self.directory)?;
         match self.run(Direction::Forward, |_| Ok(()))? {
@@ -744,7 +795,7 @@ impl ChangeSet {
     /// # Errors
     /// If the set cannot be written.
     pub fn note(&mut self, judged: &Judged, state: State) -> Result<(), ChangesError> {
-        self.header.counts = judged.counts;
+        (self.header.counts, self.header.renames) = (judged.counts, judged.renames);
         self.header.held_back = judged.held_back;
         self.header.state = state;
         self.header.write(&self.directory)

@@ -36,7 +36,8 @@ pub struct Shown {
 
 impl Shown {
     pub(crate) fn of(copy: &ChangeSet, is_blocked: bool, limits: DiffLimits) -> Result<Self, ChangesError> {
-        let diff = copy.diff(&[], limits)?;
+        // With all contents: they may have another meaning at another name.
+        let diff = copy.diff_with(&[], limits, &[])?;
         let mut paths = Vec::new();
         copy.for_each(&mut |change| {
             if change.action != Action::Touched {

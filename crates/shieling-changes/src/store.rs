@@ -310,7 +310,7 @@ impl Store {
             }
             if held.is_empty() {
                 set.set_modes(&modes)?;
-                set.commit_whole(now, choice.overwrite, judged.counts)?;
+                set.commit_whole(now, choice.overwrite, (judged.counts, judged.renames))?;
                 if judged.is_empty() {
                     // Times alone may have changed.
                     return Ok(Committed { id: None, judged });
@@ -380,6 +380,7 @@ impl Store {
                     return Err(error);
                 }
             };
+            (judged.renamed, judged.renames) = (found.renamed, found.renames);
             told.extend(found.held);
             if held.len() > before {
                 self.discard(part)?;
@@ -395,7 +396,7 @@ impl Store {
                 }
                 return Ok(Committed { id: None, judged });
             }
-            if let Err(error) = part.commit_whole(now, choice.overwrite, judged.counts) {
+            if let Err(error) = part.commit_whole(now, choice.overwrite, (judged.counts, judged.renames)) {
                 if part.header.state != State::Committed && crate::apply::unfinished(&part.directory)?.is_none() {
                     self.discard(part)?;
                 }

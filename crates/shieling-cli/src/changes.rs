@@ -141,8 +141,12 @@ fn line(set: &Summary) -> String {
         .command
         .as_deref()
         .map_or_else(String::new, |command| format!("  {}", escape::headline(command, 60)));
+    let renamed = match set.renames {
+        0 => String::new(),
+        renames => format!(", {renames} of them renamed"),
+    };
     format!(
-        "{}  {:<9} {} added, {} modified, {} deleted{held}{live}  {}{command}",
+        "{}  {:<9} {} added, {} modified, {} deleted{renamed}{held}{live}  {}{command}",
         set.id,
         set.state.name(),
         set.counts.added,
@@ -162,6 +166,7 @@ fn object(set: &Summary) -> Value {
         "added": set.counts.added,
         "modified": set.counts.modified,
         "deleted": set.counts.deleted,
+        "renamed": set.renames,
         "held_back": set.held_back,
         "in_use": set.is_live,
         "command": set.command,
@@ -184,6 +189,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
     let mut summary = set.summary();
     summary.counts = judged.counts;
     summary.held_back = judged.held_back;
+    summary.renames = judged.renames;
     let only = chosen(only, &summary.workspace);
     let diff = set
         .diff(&only, DiffLimits::default())
@@ -197,6 +203,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
             "added": paths(&judged.added),
             "modified": paths(&judged.modified),
             "deleted": paths(&judged.deleted),
+            "renamed": renamed(&judged),
         });
         object["held_back"] = held_back(&judged);
         object["conflicts"] = conflicts(&judged);
@@ -216,6 +223,14 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
     text.push_str(&told(&judged));
     crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(0)
+}
+
+fn renamed(judged: &Judged) -> Value {
+    let renamed = judged
+        .renamed
+        .iter()
+        .map(|rename| json!({"old_path": rename.from.to_string_lossy(), "new_path": rename.to.to_string_lossy()}));
+    renamed.collect()
 }
 
 fn held_back(judged: &Judged) -> Value {

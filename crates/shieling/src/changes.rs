@@ -6,6 +6,6 @@
 
 pub use shieling_changes::{
     Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Fingerprint,
-    Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rule, Shadows, Shown, State, Store, Stored, Summary,
-    Surroundings,
+    Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rename, Rule, Shadows, Shown, State, Store, Stored,
+    Summary, Surroundings,
 };

@@ -206,6 +206,8 @@ pub struct ChangeTotals {
     pub modified: u64,
     /// The number of deleted paths.
     pub deleted: u64,
+    /// The number of renames. Each is a deleted and an added path, with what lies below them.
+    pub renamed: u64,
     /// The number of paths that were held back.
     pub held_back: u64,
     /// The number of conflicts.
@@ -223,6 +225,17 @@ pub struct Conflict {
     pub because: String,
     /// What to do about it.
     pub instead: String,
+}
+
+/// A file, a link or a directory that got another name, with the same content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Renamed {
+    /// Its name before, relative to the workspace.
+    #[serde(serialize_with = "path::one")]
+    pub old_path: PathBuf,
+    /// Its name now, relative to the workspace.
+    #[serde(serialize_with = "path::one")]
+    pub new_path: PathBuf,
 }
 
 /// The largest number of paths in each list of [`Changes`].
@@ -248,6 +261,9 @@ pub struct Changes {
     /// The paths that were deleted, in the same form.
     #[serde(serialize_with = "path::some_list")]
     pub deleted: Option<Vec<PathBuf>>,
+    /// Which of the deleted and added paths are the same file, link or directory under another name, at most
+    /// [`PATHS_TOLD`]; `None` if unknown. They are told as deleted and added, too.
+    pub renamed: Option<Vec<Renamed>>,
     /// The exact numbers, if they are known.
     pub totals: Option<ChangeTotals>,
     /// What was kept out of the workspace.
@@ -268,6 +284,7 @@ impl Changes {
             added: None,
             modified: None,
             deleted: None,
+            renamed: None,
             totals: None,
             held_back: Vec::new(),
             accepted: Vec::new(),

@@ -12,3 +12,4 @@ mod held;
 mod kills;
 mod live;
 mod random;
+mod renames;

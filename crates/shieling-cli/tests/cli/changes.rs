@@ -609,6 +609,39 @@ fn a_client_s_person_reviews_the_diff() {
 }
 
 #[test]
+fn a_rename_is_told_as_one_in_the_outcome_the_list_and_the_diff() {
+    let shieling = Shieling::in_workspace().file("a", "1\n").file("b", "2\n");
+    let (_, changes) = staged(&shieling, "review", "mkdir d; mv a d/a; echo 3 > b");
+    let renamed = json!([{"old_path": "a", "new_path": "d/a"}]);
+    assert_eq!(
+        (&changes["renamed"], &changes["totals"]["renamed"]),
+        (&renamed, &json!(1)),
+        "{changes}"
+    );
+    // They are added and deleted still, for whoever reads only that.
+    assert_eq!(
+        (&changes["added"], &changes["deleted"]),
+        (&json!(["d", "d/a"]), &json!(["a"]))
+    );
+    let id = changes["id"].as_str().expect("an id");
+    let listed = shieling.again(["changes", "list"]);
+    assert!(listed.stdout.contains("1 deleted, 1 of them renamed"), "{listed}");
+    assert_eq!(sets(&shieling)[0]["renamed"], 1);
+    let shown = shieling.again(["changes", "show", id]);
+    assert!(
+        shown.stdout.contains("renamed file a to d/a\n")
+            && shown.stdout.contains("+3")
+            && !shown.stdout.contains("\n-1\n"),
+        "{shown}"
+    );
+    let shown = shieling.again(["changes", "show", id, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    assert_eq!(shown["paths"]["renamed"], renamed, "{shown}");
+    ok(&shieling.again(["changes", "apply", id]));
+    assert!(read(&shieling, "d/a") == "1\n" && !shieling.workspace().join("a").exists());
+}
+
+#[test]
 fn a_held_back_hook_is_accepted_by_a_client_s_person_and_stays() {
     for mode in ["direct", "commit"] {
         let mut server = server(mode, json!({"elicitation": {}}));

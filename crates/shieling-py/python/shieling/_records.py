@@ -40,6 +40,7 @@ __all__ = [
     "PatchedFile",
     "Question",
     "Reason",
+    "Renamed",
     "Screen",
     "SessionInfo",
     "Span",
@@ -315,6 +316,7 @@ class ChangeTotals(_Record):
         added: Number of added paths.
         modified: Number of modified paths.
         deleted: Number of deleted paths.
+        renamed: Number of renames, each of a deleted and an added path.
         held_back: Number of paths that were held back.
         conflicts: Number of conflicts.
     """
@@ -322,6 +324,7 @@ class ChangeTotals(_Record):
     added: int
     modified: int
     deleted: int
+    renamed: int
     held_back: int
     conflicts: int
 
@@ -342,6 +345,19 @@ class Conflict(_Record):
 
 
 @_record
+class Renamed(_Record):
+    """A file, a link or a directory that got another name, with the same content.
+
+    Attributes:
+        old_path: Its name before, relative to the workspace.
+        new_path: Its name now, relative to the workspace.
+    """
+
+    old_path: str
+    new_path: str
+
+
+@_record
 class Changes(_Record):
     """A command's changes to the workspace.
 
@@ -352,6 +368,7 @@ class Changes(_Record):
         added: Added paths, if known; at most 200.
         modified: Modified paths, if known; at most 200.
         deleted: Deleted paths, if known; at most 200.
+        renamed: Which of the deleted and added paths are the same thing under another name, if known; at most 200.
         totals: The exact numbers, if known.
         held_back: What was not let into the workspace.
         accepted: What was held back until a person let it into the workspace.
@@ -364,6 +381,7 @@ class Changes(_Record):
     added: tuple[str, ...] | None
     modified: tuple[str, ...] | None
     deleted: tuple[str, ...] | None
+    renamed: tuple[Renamed, ...] | None
     totals: ChangeTotals | None
     held_back: tuple[HeldBack, ...]
     accepted: tuple[Accepted, ...]
@@ -373,6 +391,7 @@ class Changes(_Record):
         "added": tuple,
         "modified": tuple,
         "deleted": tuple,
+        "renamed": _many(Renamed.from_dict),
         "totals": ChangeTotals.from_dict,
         "held_back": _many(HeldBack.from_dict),
         "accepted": _many(Accepted.from_dict),

@@ -224,6 +224,10 @@ fn told_accepted(changes: &mut Changes, subject: &Subject, accepted: Changes) {
             list.extend(new);
         }
     }
+    if let (Some(list), Some(more)) = (&mut changes.renamed, accepted.renamed) {
+        let room = PATHS_TOLD.saturating_sub(list.len());
+        list.extend(more.into_iter().take(room));
+    }
     if let Some(totals) = &mut changes.totals {
         totals.held_back = totals.held_back.saturating_sub(taken as u64);
         if changes.mode == ChangeMode::Commit {
@@ -231,6 +235,7 @@ fn told_accepted(changes: &mut Changes, subject: &Subject, accepted: Changes) {
             totals.added += more.added;
             totals.modified += more.modified;
             totals.deleted += more.deleted;
+            totals.renamed += more.renamed;
         }
     }
 }

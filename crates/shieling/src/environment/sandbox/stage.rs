@@ -29,7 +29,7 @@ use super::git_settings;
 use super::homes;
 use super::staging::Staging;
 use crate::environment::{AcceptError, HeldBackReview, Review};
-use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
+use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD, Renamed};
 use crate::request::Access;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
@@ -273,6 +273,7 @@ impl Stage {
         let id = inner.set.as_ref().map(|set| set.id().to_owned());
         let mut waiting = self.changes(id, ChangeState::Waiting, &Judged::default(), None);
         (waiting.added, waiting.modified, waiting.deleted, waiting.totals) = (None, None, None, None);
+        waiting.renamed = None;
         (Some(waiting), Some(error))
     }
 
@@ -374,16 +375,22 @@ impl Stage {
                 None => "make the change again from what is there now".to_owned(),
             },
         });
+        let renamed = judged.renamed.iter().take(PATHS_TOLD).map(|rename| Renamed {
+            old_path: rename.from.clone(),
+            new_path: rename.to.clone(),
+        });
         Changes {
             mode,
             state,
             added: cut(&judged.added),
             modified: cut(&judged.modified),
             deleted: cut(&judged.deleted),
+            renamed: Some(renamed.collect()),
             totals: Some(ChangeTotals {
                 added: judged.counts.added,
                 modified: judged.counts.modified,
                 deleted: judged.counts.deleted,
+                renamed: judged.renames,
                 held_back: judged.held_back,
                 conflicts: judged.conflicting,
             }),
