@@ -737,15 +737,20 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         let why = match env {
             _ if is_far => "changes are staged on this machine alone",
             EnvironmentName::Container => "a container writes into what is mounted in it, at once",
-            EnvironmentName::Memory => "files in memory are no workspace of yours, and are gone with it",
+            EnvironmentName::Memory => {
+                "files in memory are no workspace of yours: nothing of them reaches one, and all of them end with it"
+            }
             EnvironmentName::Local | EnvironmentName::Ssh => "nothing stands between a command and the workspace here",
             EnvironmentName::Sandbox => "",
         };
-        return refuse(
-            "changes",
-            why,
-            "leave it out here, or use `--env sandbox`, which stages changes",
-        );
+        let instead = match env {
+            EnvironmentName::Memory => {
+                "leave it out here: it is as `discard` would be; the library takes a state back with `Memory::snapshot` and \
+                 `restore`; `--env sandbox` stages changes of a workspace"
+            }
+            _ => "leave it out here, or use `--env sandbox`, which stages changes",
+        };
+        return refuse("changes", why, instead);
     }
     if env == EnvironmentName::Container {
         let (unknown, leave) = (

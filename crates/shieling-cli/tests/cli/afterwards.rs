@@ -1,11 +1,15 @@
 //! Whatever a command leaves in a workspace, in any mode, nothing of it runs in the hands of the user once its outcome was
 //! given, and ordinary work reaches the workspace without an option.
 
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::json;
+use shieling_testkit::{extent, prerequisite};
 
-use crate::attacks::{Attack, CONTROLS, Place, Shown, attacks, each, share};
+use crate::attacks::{Attack, CONTROLS, Place, Shown, attacks, each, share, tell_missing_tools};
 use crate::mcp::Server;
 use crate::support::Shieling;
 
@@ -21,9 +25,9 @@ fn agent(place: &Place, mode: &str, script: &str) -> Output {
 /// A command of Shieling's for the workspace of a place.
 fn shieling(place: &Place, what: &str, mode: &str) -> Command {
     let path = place.path();
-    std::fs::create_dir_all(path.join("state")).expect("made");
     let variable = |name: &str, value: &str| format!("{name}={value}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shieling"));
+    // By its descriptor: an ordinary user may not reach it by its path.
+    let mut command = place.command(program());
     command
         .args([what, "--changes", mode, "--workspace"])
         .arg(path.join("work"));
@@ -49,6 +53,18 @@ fn shieling(place: &Place, what: &str, mode: &str) -> Command {
     command
 }
 
+/// The program, by a descriptor that all processes of this one have.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<(File, String)> = OnceLock::new();
+    let (_, path) = PROGRAM.get_or_init(|| {
+        let program = File::open(env!("CARGO_BIN_EXE_shieling")).expect("the binary was built by cargo");
+        rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).expect("set");
+        let path = format!("/proc/self/fd/{}", program.as_raw_fd());
+        (program, path)
+    });
+    path
+}
+
 fn said(output: &Output) -> String {
     format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
 }
@@ -68,14 +84,31 @@ fn is_of_a_home(attack: &Attack) -> bool {
 
 #[test]
 fn nothing_that_a_command_leaves_runs_in_the_hands_of_the_user() {
+    tell_missing_tools();
     let attacks: Vec<Attack> = attacks().into_iter().filter(|attack| !is_of_a_home(attack)).collect();
-    let attacks = share(attacks, 29);
-    for mode in modes() {
-        let wrong = each(&attacks, |attack| {
-            let place = Place::new();
-            let output = agent(&place, &mode, &attack.script);
+    none_runs(&share(attacks, 29), &modes(), Place::new);
+}
+
+#[test]
+fn nothing_that_a_command_of_an_ordinary_user_leaves_runs_in_their_hands() {
+    // Without root, the tests above are theirs.
+    if !rustix::process::geteuid().is_root() || !prerequisite::has(&["setpriv"]) {
+        return;
+    }
+    // They have no toolchain of Rust's, which is in a home.
+    let is_for_all = |attack: &Attack| !is_of_a_home(attack) && !attack.script.starts_with("$C");
+    let attacks: Vec<Attack> = attacks().into_iter().filter(is_for_all).collect();
+    let modes: Vec<String> = modes().into_iter().take(extent::rounds(2, 4)).collect();
+    none_runs(&share(attacks, 97), &modes, Place::of_user);
+}
+
+fn none_runs(attacks: &[Attack], modes: &[String], make: impl Fn() -> Place + Sync) {
+    for mode in modes {
+        let wrong = each(attacks, |attack| {
+            let place = make();
+            let output = agent(&place, mode, &attack.script);
             place.forget();
-            if place.use_tools(attack) {
+            if place.use_all_tools(attack) {
                 return Some(format!("it ran ({})", said(&output)));
             }
             // The bits are refused to the command itself.
@@ -105,7 +138,7 @@ fn nothing_that_a_command_leaves_beside_a_job_runs_in_the_hands_of_the_user() {
         let (_, job) = server.shell(json!({"command": text, "background": true}));
         let (said, outcome) = server.shell(json!({"command": attack.script}));
         place.forget();
-        let has_run = place.use_tools(attack);
+        let has_run = place.use_all_tools(attack);
         let held = outcome["changes"]["held_back"].as_array().map_or(0, Vec::len);
         server.tool("shell_kill", json!({"job": job["job"]}));
         server.end();

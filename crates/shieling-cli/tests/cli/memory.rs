@@ -52,6 +52,20 @@ fn an_unknown_program_is_127_and_a_text_that_cannot_be_run_as_bash_would_is_125(
 }
 
 #[test]
+fn staging_is_refused_with_what_works_instead() {
+    for mode in ["commit", "review", "discard"] {
+        let ran = exec(&["--changes", mode], "true");
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        assert!(
+            ran.stderr.contains("nothing of them reaches one")
+                && ran.stderr.contains("`Memory::snapshot`")
+                && ran.stderr.contains("`--env sandbox` stages"),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
 fn it_is_described_without_a_word_of_this_host_and_with_what_it_has() {
     let ran = judged("describe", &[]);
     let host = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel has a release");

@@ -9,6 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use shieling_testkit::{extent, prerequisite};
+
 /// Which tools can show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
@@ -297,17 +299,17 @@ const OTHERS: &[(&str, &str, Shown)] = &[
     (
         "vim",
         "printf 'call system(\"%s\")\\n' $P >.exrc",
-        Shown::By("vim -c q src/deep/file.c"),
+        Shown::By("vim --not-a-term -c q src/deep/file.c"),
     ),
     (
         "vim's local file",
         "printf 'call system(\"%s\")\\n' $P >.vimrc",
-        Shown::By("vim -c q src/deep/file.c"),
+        Shown::By("vim --not-a-term -c q src/deep/file.c"),
     ),
     (
         "vim in a folder",
         "printf 'call system(\"%s\")\\n' $P >src/deep/.exrc",
-        Shown::By("cd src/deep; vim -c q file.c"),
+        Shown::By("cd src/deep; vim --not-a-term -c q file.c"),
     ),
     (
         "gdb",
@@ -357,7 +359,7 @@ const OTHERS: &[(&str, &str, Shown)] = &[
     (
         "vim's local file in packages, by a link",
         "mkdir -p node_modules/app; printf 'call system(\"%s\")\\n' $P >node_modules/app/.vimrc; ln -s node_modules/app app",
-        Shown::By("cd app; vim -c q file.c"),
+        Shown::By("cd app; vim --not-a-term -c q file.c"),
     ),
     (
         "file outside that git copies as a resolution",
@@ -527,8 +529,17 @@ git blame a; git grep -q x; git checkout -q -- .; git rebase --continue; git com
 git worktree list; git remote -v; git reflog -1; git gc --auto; git archive -o /dev/null HEAD; git stash; git switch -q -c users
 ";
 
+/// What else the user does in each directory: programs that read settings of the folder that they are in.
+const TOOLS: &[(&str, &str)] = &[
+    ("bash", "bash -lc true"),
+    ("hg", "hg status"),
+    ("direnv", "direnv export bash"),
+    ("vim", "vim --not-a-term -c q a"),
+    ("gdb", "gdb -batch /bin/true"),
+];
+
 /// Makes a crate, as `$C` in scripts.
-pub(crate) const CRATE: &str = "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs";
+pub(crate) const CRATE: &str = "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n[workspace]\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs";
 
 /// What all attacks begin with.
 const BASE: &str = "
@@ -545,7 +556,11 @@ git config include.path ../shared.settings; echo '# of the user' >.profile
 
 pub(crate) struct Place {
     directory: tempfile::TempDir,
+    user: Option<u32>,
 }
+
+/// An ordinary user, who need not have a name.
+pub(crate) const USER: u32 = 12_345;
 
 impl Place {
     pub(crate) fn path(&self) -> PathBuf {
@@ -576,12 +591,43 @@ impl Place {
             .prefix("gate")
             .tempdir_in(above)
             .expect("a directory");
-        Self { directory }
+        Self { directory, user: None }
+    }
+
+    /// The same as [`Self::new`], of an ordinary user, who owns it and runs everything in it. Only for root.
+    #[allow(dead_code, reason = "of the two suites that have this file, one needs it")]
+    pub(crate) fn of_user() -> Self {
+        // Where they can come, whatever stands above cargo's directory.
+        let directory = tempfile::Builder::new().prefix("gate").tempdir().expect("a directory");
+        let mut place = Self::filled(Self { directory, user: None });
+        let chown = ["-Rh".to_owned(), format!("{USER}:{USER}")];
+        let owned = Command::new("chown").args(chown).arg(place.path()).status();
+        assert!(owned.expect("chown is there").success());
+        place.user = Some(USER);
+        place
     }
 
     /// A copy of [`BASE`], with the code of attacks beside it.
     pub(crate) fn new() -> Self {
-        let place = Self::empty();
+        Self::filled(Self::empty())
+    }
+
+    /// A program, as whoever this place is of.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let Some(user) = self.user else {
+            return Command::new(program);
+        };
+        let mut command = Command::new("setpriv");
+        command.args([
+            format!("--reuid={user}"),
+            format!("--regid={user}"),
+            "--clear-groups".to_owned(),
+        ]);
+        command.arg(program);
+        command
+    }
+
+    fn filled(place: Self) -> Self {
         let copied = Command::new("cp")
             .arg("-a")
             .arg(format!("{}/.", Self::base().display()))
@@ -603,12 +649,14 @@ impl Place {
         )
         .expect("written");
         fs::set_permissions(&code, fs::Permissions::from_mode(0o755)).expect("set");
+        fs::create_dir(path.join("state")).expect("made");
         place
     }
 
     pub(crate) fn run(&self, directory: &str, before: &str, script: &str) -> (bool, String) {
         let path = self.path();
-        let done = Command::new("timeout")
+        let done = self
+            .command("timeout")
             .args(["60", "sh", "-c", &format!("{before}\n{script}")])
             .current_dir(path.join(directory))
             .env_clear()
@@ -620,6 +668,8 @@ impl Place {
             .env("TERM", "dumb")
             .env("EDITOR", "true")
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Where an attack has made its repository none, git would find the one that these tests lie in, and work in it.
+            .env("GIT_CEILING_DIRECTORIES", &path)
             .env("CARGO_HOME", path.join("home/.cargo"))
             .env("RUSTUP_HOME", rustup())
             .env("C", CRATE)
@@ -637,7 +687,29 @@ impl Place {
         let _ = fs::remove_file(self.path().join("fired"));
     }
 
-    /// Whether something ran, or something outside was written to, in the user's hands.
+    /// Whether something ran, or something outside was written to, in the user's hands, whichever of the tools that are
+    /// installed they use: those that show this attack, and all of them from the top, and in the full tests from a
+    /// subdirectory, too.
+    pub(crate) fn use_all_tools(&self, attack: &Attack) -> bool {
+        let has_run = self.use_tools(attack);
+        let tools: Vec<String> = TOOLS
+            .iter()
+            .map(|(program, command)| format!("! command -v {program} >/dev/null || {command}"))
+            .collect();
+        let mut script = tools.join("; ");
+        if extent::is_full() && !matches!(attack.shown, Shown::Git(_)) {
+            script.push_str(GIT);
+        }
+        let directories = ["", "src/deep"];
+        for directory in directories.into_iter().take(extent::rounds(1, 2)) {
+            if self.path().join("work").join(directory).is_dir() {
+                let _ = self.run(&format!("work/{directory}"), "", &script);
+            }
+        }
+        has_run || self.has_fired()
+    }
+
+    /// Whether something ran, or something outside was written to, in the hands of a user of the tool that shows it.
     pub(crate) fn use_tools(&self, attack: &Attack) -> bool {
         match attack.shown {
             Shown::Git(more) => {
@@ -655,6 +727,10 @@ impl Place {
                 let _ = self.run("work", "", "git status; git commit -qam user");
             }
         }
+        self.has_fired()
+    }
+
+    fn has_fired(&self) -> bool {
         let canary = fs::read_to_string(self.path().join("home/canary")).unwrap_or_default();
         self.path().join("fired").exists() || canary != "untouched\n"
     }
@@ -733,9 +809,14 @@ pub(crate) fn each(attacks: &[Attack], judge: impl Fn(&Attack) -> Option<String>
     })
 }
 
+/// Tells which of the user's tools are missing here.
+pub(crate) fn tell_missing_tools() {
+    let tools: Vec<&str> = TOOLS.iter().map(|(program, _)| *program).collect();
+    let _ = prerequisite::has(&tools);
+}
+
 /// A share of them, or all with `SHIELING_TESTS=full`.
 pub(crate) fn share<T>(all: Vec<T>, of: usize) -> Vec<T> {
-    let is_full = std::env::var_os("SHIELING_TESTS").is_some_and(|value| value == "full");
-    let every = if is_full { 1 } else { of };
+    let every = if extent::is_full() { 1 } else { of };
     all.into_iter().step_by(every).collect()
 }

@@ -20,6 +20,7 @@ fn run(root: &Path, script: &str) {
         .env("GIT_COMMITTER_NAME", "A")
         .env("GIT_COMMITTER_EMAIL", "a@example.org")
         .env("GIT_EDITOR", "true")
+        .env("GIT_CEILING_DIRECTORIES", root.parent().expect("a directory above"))
         .env("GIT_CONFIG_COUNT", "1")
         .env("GIT_CONFIG_KEY_0", "protocol.file.allow")
         .env("GIT_CONFIG_VALUE_0", "always")
