@@ -53,6 +53,8 @@ pub struct Setup {
     /// Whether an end by the kernel's kill for memory is told as that, by the counts of the control group that the place
     /// shows as its own: of a container. `--watch-memory`
     pub watch_memory: bool,
+    /// Whether directories of the place can be copied in and out over the protocol. `--copies`
+    pub copies: bool,
     /// Whether the file of the program, and its directory if that is then empty, are removed as it starts, as far as
     /// that is allowed. `--remove-itself`
     pub remove_itself: bool,
@@ -75,6 +77,7 @@ impl Default for Setup {
             show: Vec::new(),
             try_write: Vec::new(),
             watch_memory: false,
+            copies: false,
             remove_itself: false,
         }
     }
@@ -142,6 +145,7 @@ impl Setup {
             ("--open-protected", self.open_protected),
             ("--allow-home", self.allow_home),
             ("--watch-memory", self.watch_memory),
+            ("--copies", self.copies),
             ("--remove-itself", self.remove_itself),
         ] {
             if given {
@@ -186,6 +190,10 @@ impl Setup {
                 }
                 "--watch-memory" => {
                     setup.watch_memory = true;
+                    continue;
+                }
+                "--copies" => {
+                    setup.copies = true;
                     continue;
                 }
                 "--remove-itself" => {
@@ -395,6 +403,7 @@ mod tests {
             show: vec!["/proc/self/status".into()],
             try_write: vec!["/c".into()],
             watch_memory: true,
+            copies: true,
             remove_itself: true,
         };
         for setup in [setup, Setup::default()] {

@@ -14,6 +14,8 @@ pub(crate) const PREAMBLE: usize = 12;
 pub(crate) const HEADER: usize = 9;
 /// The most bytes of a stream in one frame.
 pub(crate) const PIECE: usize = 64 * 1024;
+/// How much of an input may be on its way.
+pub(crate) const INPUT: usize = 256 * 1024;
 /// The longest message: a command text of 1 MiB with all of its variables fits.
 pub(crate) const LONGEST: usize = 4 * 1024 * 1024;
 

@@ -15,6 +15,7 @@
 
 pub mod agent;
 mod carry;
+mod copy;
 mod far;
 mod fault;
 mod flow;
@@ -22,12 +23,14 @@ mod frame;
 mod link;
 mod message;
 mod near;
+mod park;
 #[cfg(feature = "agent")]
 pub mod ssh;
 pub mod transport;
 mod wire_path;
 
+pub use copy::{Copied, CopyError, CopyErrorKind, CopyOptions, MAX_DEPTH, Skipped};
 pub use far::{Kills, Served, serve};
 pub use link::{LinkError, Timing};
 pub use message::Surroundings;
-pub use near::Remote;
+pub use near::{Base, Remote, Seen};

@@ -18,6 +18,7 @@ use shieling::process::{Event, MainEnd, State, Usage};
 use shieling::request::{Command, CommandError};
 use shieling::units::ByteCount;
 
+use crate::copy::{CopyFault, WireCopied, WireCopyOptions};
 use crate::fault::{EnforceFault, FileFault, ShellFault, SpawnFault};
 use crate::frame::{HEADER, Kind, LONGEST, room, seal};
 use crate::wire_path::WirePath;
@@ -71,6 +72,19 @@ pub(crate) enum Order {
     Close,
     /// Something of files.
     File(FileOrder),
+    /// Make a tree of what its input says, at once [`INPUT`](crate::frame::INPUT) bytes of it at most:
+    /// [`Said::Copied`]. `keep`: the call names what was made.
+    CopyIn {
+        to: WirePath,
+        options: WireCopyOptions,
+        keep: bool,
+    },
+    /// Send a tree on the output, what differs from what the call `since` made if there is one: [`Said::Copied`].
+    CopyOut {
+        from: WirePath,
+        since: Option<u32>,
+        window: u32,
+    },
 }
 
 /// What is wanted of files. Handles are the numbers of the calls that made them.
@@ -172,6 +186,10 @@ pub(crate) enum Said {
     },
     /// It could not be done with files.
     NotDone(FileFault),
+    /// All was copied. What is sent is counted by the receiver.
+    Copied(WireCopied),
+    /// The copy stopped.
+    NotCopied(CopyFault),
 }
 
 /// What is told of the place where an environment is served.

@@ -3,6 +3,7 @@
 
 mod remote {
     mod commands;
+    mod copies;
     mod cuts;
     mod files;
     mod peers;

@@ -14,6 +14,7 @@ use shieling::units::SystemClock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use crate::copy::Made;
 use crate::flow::{Credit, Inbox};
 use crate::link::{Link, LinkError};
 use crate::message::{Description, Said, Surroundings, WireCommand, WireState, pack};
@@ -33,6 +34,7 @@ pub(super) struct Far {
     pub(super) environment: Arc<dyn Environment>,
     pub(super) surroundings: Surroundings,
     pub(super) kills: Option<Kills>,
+    pub(super) copies: bool,
     pub(super) link: Arc<Link>,
     pub(super) calls: Mutex<HashMap<u32, Call>>,
     pub(super) described: Mutex<Option<Description>>,
@@ -225,6 +227,7 @@ pub(super) enum Thing {
     Open(Arc<Mutex<Box<dyn Content>>>),
     Listing(Arc<Mutex<std::iter::Peekable<std::vec::IntoIter<Entry>>>>),
     Content(Arc<Mutex<Gathered>>),
+    Made(Arc<Mutex<Made>>),
 }
 
 impl Thing {

@@ -19,12 +19,9 @@ use tokio::time::timeout;
 use super::calls::{Far, Ordered, Shell, Standing, Thing};
 use crate::carry::{Outlet, Spring, Terminal, read_now};
 use crate::flow::{Credit, Inbox};
-use crate::frame::Channel;
+use crate::frame::{Channel, INPUT};
 use crate::link::Link;
 use crate::message::{Said, WireCommand, WireEvent, WireState, WireStreams, pack};
-
-/// How much of an input may be on its way.
-const INPUT: usize = 256 * 1024;
 
 /// The signal that the kernel sends for memory.
 const KILL: i32 = 9;

@@ -4,6 +4,7 @@
 //! own, and all of them end with the link. What a call has made stays under its number until it is forgotten.
 
 mod calls;
+mod copy;
 mod file;
 mod job;
 
@@ -21,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::fault::{EnforceFault, ShellFault, SpawnFault};
 use crate::flow::{Credit, Inbox};
-use crate::frame::{Channel, Frame, Kind};
+use crate::frame::{Channel, Frame, INPUT, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
 use crate::message::{Order, Said, Surroundings, Told, WireEnforced, WireStreams, unpack};
 use crate::wire_path::WirePath;
@@ -48,6 +49,8 @@ pub struct Served {
     /// How many processes the kernel has killed there for their memory until now, where the environment does not tell
     /// by itself that a command has used up its memory.
     pub kills: Option<Kills>,
+    /// Whether the near side may copy directories to and from this host, where this process may read and write.
+    pub copies: bool,
 }
 
 /// Serves an environment of which nothing is told but itself: [`Served::serve`].
@@ -68,6 +71,7 @@ pub async fn serve(
         environment,
         surroundings,
         kills: None,
+        copies: false,
     };
     served.serve(reader, writer, timing).await
 }
@@ -95,6 +99,7 @@ impl Served {
             environment: self.environment,
             surroundings: self.surroundings,
             kills: self.kills,
+            copies: self.copies,
             link: Arc::clone(&link),
             calls: Mutex::default(),
             described: Mutex::default(),
@@ -263,6 +268,14 @@ fn work(
         made.orders = Some(orders);
         (start, ordered)
     });
+    if let Order::CopyIn { .. } = &order {
+        made.input = Some(Inbox::new(&far.link, call, Channel::Input, INPUT));
+    }
+    if let Order::CopyOut { window, .. } = &order {
+        let credit = || Credit::new(*window as usize);
+        made.credits = Some([credit(), credit()]);
+    }
+    let (input, credits) = (made.input.clone(), made.credits.clone());
     async move {
         let permit = permit;
         match (order, start) {
@@ -287,6 +300,18 @@ fn work(
             (Order::File(order), _) => {
                 if far.file(call, order, bytes).await {
                     return;
+                }
+            }
+            (Order::CopyIn { to, options, keep }, _) => {
+                if let Some(input) = input
+                    && far.copy_in(call, input, &to.path(), options.options(), keep).await
+                {
+                    return;
+                }
+            }
+            (Order::CopyOut { from, since, .. }, _) => {
+                if let Some([output, _]) = credits {
+                    far.copy_out(call, output, &from.path(), since).await;
                 }
             }
             (Order::Close, _) => {

@@ -1,11 +1,8 @@
 //! The calls of the near side: orders that were sent, and who waits for what is said to them.
 
 use std::collections::HashMap;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -14,6 +11,7 @@ use super::arrived::{Running, Standing};
 use crate::far::MOST_AT_ONCE;
 use crate::link::{Link, LinkError};
 use crate::message::{Description, Order, Said, pack};
+use crate::park::wait_at_most;
 
 /// How many orders may wait for their answers at once: fewer than the other side works on, so that it always reads.
 pub(super) const ORDERS: usize = MOST_AT_ONCE / 2;
@@ -162,42 +160,11 @@ impl Near {
     }
 
     pub(super) fn wait_for(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Result<(Call, Said, Vec<u8>), Unanswered> {
-        let answer = blocking(self.call(order, bytes, |_| Waiting::default()), CALL_TIMEOUT);
+        let answer = wait_at_most(self.call(order, bytes, |_| Waiting::default()), CALL_TIMEOUT);
         answer.unwrap_or_else(|| {
             let what = "has not answered";
             let for_ms = u64::try_from(CALL_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
             Err(Unanswered::Lost(LinkError::Silent { what, for_ms }))
         })
-    }
-}
-
-/// Waits for a future on this thread, whatever else it is: one of a runtime's, too. The future needs no runtime of
-/// its own.
-pub(super) fn blocking<T>(future: impl Future<Output = T>, budget: Duration) -> Option<T> {
-    struct Parked(Thread);
-    impl Wake for Parked {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
-    let (mut future, until) = (pin!(future), Instant::now() + budget);
-    loop {
-        if let Poll::Ready(value) = tokio::task::unconstrained(future.as_mut()).poll_here(&waker) {
-            return Some(value);
-        }
-        let left = until.checked_duration_since(Instant::now())?;
-        std::thread::park_timeout(left);
-    }
-}
-
-/// Polls once.
-trait PollHere: Future {
-    fn poll_here(self, waker: &Waker) -> Poll<Self::Output>;
-}
-
-impl<F: Future> PollHere for F {
-    fn poll_here(self, waker: &Waker) -> Poll<Self::Output> {
-        pin!(self).poll(&mut Context::from_waker(waker))
     }
 }

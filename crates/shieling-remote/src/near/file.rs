@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, WriteTarget};
 
-use super::calls::{CALL_TIMEOUT, Call, Near, Unanswered, Waiting, blocking};
+use super::calls::{CALL_TIMEOUT, Call, Near, Unanswered, Waiting};
 use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, pack};
+use crate::park::wait_at_most;
 use crate::wire_path::WirePath;
 
 /// How much memory the entries of one directory may take.
@@ -225,7 +226,7 @@ impl Handle {
             let append = Order::File(FileOrder::Append { to: room.number });
             let frame = pack(room.number, &append, piece).ok_or(UNFITTING)?;
             // In line, so that it takes no more memory than its turn.
-            let sent = blocking(self.near().shared.link.in_line(frame), CALL_TIMEOUT);
+            let sent = wait_at_most(self.near().shared.link.in_line(frame), CALL_TIMEOUT);
             match sent {
                 Some(Ok(())) => {}
                 Some(Err(why)) => return Err(lost(&self.path, &why)),
@@ -259,7 +260,7 @@ impl Near {
                 Err(_) => Err(lost(at, &"the link was lost")),
             }
         };
-        blocking(ordering, CALL_TIMEOUT).unwrap_or_else(|| Err(lost(at, &"the other side has not answered")))
+        wait_at_most(ordering, CALL_TIMEOUT).unwrap_or_else(|| Err(lost(at, &"the other side has not answered")))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod arrived;
 mod calls;
+mod copy;
 mod file;
 mod job;
 mod shell;
@@ -36,6 +37,7 @@ use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
 use self::arrived::Running;
 use self::calls::{Near, ORDERS, Shared, Waiting};
+pub use self::copy::{Base, Seen};
 
 /// How long what explains an end is waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);

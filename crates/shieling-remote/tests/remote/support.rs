@@ -14,7 +14,7 @@ use shieling::environment::{Environment, Local, Shell};
 use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling_memory::Memory;
-use shieling_remote::{LinkError, Remote, Timing, serve};
+use shieling_remote::{LinkError, Remote, Served, Surroundings, Timing};
 use shieling_testkit::{Marker, leftovers};
 
 /// The far side. Dropping it cuts the link and waits for its end.
@@ -58,6 +58,10 @@ pub(crate) fn served(environment: Arc<dyn Environment>, timing: Timing) -> (Unix
 }
 
 pub(crate) fn served_over(environment: Arc<dyn Environment>, far: UnixStream, timing: Timing) -> Far {
+    served_with(environment, far, timing, false)
+}
+
+fn served_with(environment: Arc<dyn Environment>, far: UnixStream, timing: Timing, copies: bool) -> Far {
     let stream = far.try_clone().expect("a copy");
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -68,7 +72,13 @@ pub(crate) fn served_over(environment: Arc<dyn Environment>, far: UnixStream, ti
         let why = runtime.block_on(async move {
             far.set_nonblocking(true).expect("ours");
             let (reader, writer) = tokio::net::UnixStream::from_std(far).expect("ours").into_split();
-            serve(environment, reader, writer, timing).await
+            let served = Served {
+                environment,
+                surroundings: Surroundings::default(),
+                kills: None,
+                copies,
+            };
+            served.serve(reader, writer, timing).await
         });
         runtime.shutdown_timeout(Duration::from_secs(5));
         why
@@ -91,6 +101,13 @@ pub(crate) async fn connect(near: UnixStream, timing: Timing) -> Result<Remote, 
 /// An environment behind a stream.
 pub(crate) async fn behind(environment: Arc<dyn Environment>, timing: Timing) -> (Remote, Far) {
     let (near, far) = served(environment, timing);
+    (connect(near, timing).await.expect("a link"), far)
+}
+
+/// The files of this host behind a stream, for copies.
+pub(crate) async fn copying(timing: Timing) -> (Remote, Far) {
+    let (near, far) = UnixStream::pair().expect("a pair");
+    let far = served_with(local(Path::new("/")), far, timing, true);
     (connect(near, timing).await.expect("a link"), far)
 }
 

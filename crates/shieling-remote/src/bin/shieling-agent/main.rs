@@ -55,6 +55,7 @@ fn main() -> ExitCode {
             environment: Arc::clone(&environment),
             surroundings,
             kills: setup.watch_memory.then(|| Box::new(look::kills) as _),
+            copies: setup.copies,
         };
         tokio::select! {
             why = served.serve(reader, writer, Timing::default()) => drop(why),
