@@ -288,7 +288,7 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         let found = below.as_ref().map(|(at, _)| format!("`{at}` can be written"));
         must("a read-only mount", &target, below.is_none(), shown(found.as_deref()))?;
     }
-    let workspace = asked.mounts.first().filter(|_| options.workspace.is_some());
+    let workspace = asked.mounts.first().filter(|_| options.mounted_workspace().is_some());
     if workspace.is_some_and(|workspace| workspace.readonly || asked.readonly) {
         enforced.push("workspace.readonly".to_owned());
     }

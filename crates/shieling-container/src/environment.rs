@@ -1,6 +1,7 @@
 //! The environment itself: one container, made at first use, made anew once it is gone, removed at the end.
 
 mod attached;
+mod copy;
 mod image;
 mod inner;
 mod own;
@@ -29,7 +30,7 @@ use crate::client::Engine;
 use crate::discover::{Choice, Surroundings, discover, sockets};
 use crate::error::{ContainerError, EngineError};
 use crate::isolation;
-use crate::options::{Options, Reach, Run};
+use crate::options::{Options, Reach, Run, WorkspaceCopy};
 use crate::spec;
 
 /// How long the end of a container is waited for once contact to it was lost.
@@ -43,7 +44,8 @@ const ENDING: Duration = Duration::from_secs(5);
 /// is killed; what an engine left behind all the same is removed by the next one that starts.
 ///
 /// # What a policy means in it
-/// *readonly* is enforced: the workspace and all volumes are mounted read-only. Hidden paths and lists of programs
+/// *readonly* is enforced: the workspace and all volumes are mounted read-only; a workspace that is copied is the
+/// container's own, and can be written. Hidden paths and lists of programs
 /// are not: what cannot be decided by reading is asked about.
 pub struct Container {
     inner: Arc<Inner>,
@@ -79,7 +81,7 @@ impl Container {
         let engine = discover(choice, surroundings).await?;
         engine.has_architecture_of_agent().await?;
         let image = match &options.run {
-            Run::Image { image, pull } => image::find(&engine, image, *pull, progress).await?,
+            Run::Image { image, pull } => image::find(&engine, image, *pull, progress.clone()).await?,
             Run::Attached { container } => attached::look(&engine, container, &options).await?,
         };
         let owner = match options.user {
@@ -95,6 +97,7 @@ impl Container {
                 mounts,
                 user,
                 agent,
+                progress,
                 policy: Mutex::default(),
                 running: Mutex::default(),
                 starting: tokio::sync::Mutex::default(),
@@ -243,7 +246,11 @@ impl Inner {
             self.can_write(&remote.surroundings().unwritable)?;
             Ok(confinement)
         });
-        match checked {
+        let copied = match checked {
+            Ok(confinement) => self.copy_workspace(&remote).await.map(|()| confinement),
+            Err(error) => Err(error),
+        };
+        match copied {
             Ok(confinement) => Ok(Running {
                 remote,
                 confinement,
@@ -429,7 +436,14 @@ impl Environment for Container {
 
     fn platform(&self) -> Option<Platform> {
         let platform = self.inner.now()?.remote.platform()?;
-        let advice = "Commands run in a container: what is not in a mounted directory goes with it.".to_owned();
+        let advice = match self.inner.options.workspace_copy {
+            None => "Commands run in a container: what is not in a mounted directory goes with it.",
+            Some(WorkspaceCopy::In) => {
+                "Commands run in a container, and the workspace is a copy in its memory: what changes there goes with \
+                 the container, and the user's own files stay as they are. What is to be kept has to be told."
+            }
+        };
+        let advice = advice.to_owned();
         Some(Platform {
             advice: vec![advice],
             ..platform
@@ -471,7 +485,7 @@ impl Environment for Container {
 
     fn unprotected_paths(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         let options = &self.inner.options;
-        if options.is_own() && (options.workspace.is_none() || !options.writable || self.inner.readonly()) {
+        if options.is_own() && (options.mounted_workspace().is_none() || !options.writable || self.inner.readonly()) {
             return Vec::new();
         }
         match self.inner.now() {

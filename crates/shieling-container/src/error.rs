@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use shieling_remote::{CopyError, CopyErrorKind};
+
 /// Why an engine gave no answer, or a refusing one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -135,6 +137,14 @@ pub enum ContainerError {
         /// The workspace on this host.
         workspace: PathBuf,
     },
+    /// A directory could not be copied.
+    #[error("{what} could not be copied: {error}")]
+    Copy {
+        /// Which directory, and which way.
+        what: String,
+        /// Why the copy stopped.
+        error: CopyError,
+    },
     /// A file of this host cannot be looked at.
     #[error("`{}` cannot be used: {why}", .path.display())]
     Path {
@@ -176,7 +186,11 @@ impl ContainerError {
             Self::NotWritable { .. } => {
                 "run as the owner of the workspace with `--user keep`, or as another with `--user UID:GID`".to_owned()
             }
-            Self::Path { .. } => return None,
+            Self::Copy { error, .. } if error.kind == CopyErrorKind::Full => {
+                "copy less, or allow the container more with `--memory`: directories in memory count as its memory"
+                    .to_owned()
+            }
+            Self::Copy { .. } | Self::Path { .. } => return None,
         })
     }
 }

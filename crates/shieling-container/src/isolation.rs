@@ -63,8 +63,11 @@ pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount
     if options.is_own() {
         are_free(options)?;
     }
+    if options.workspace_copy.is_some() {
+        can_be_copied(options)?;
+    }
     let mut mounts = Vec::new();
-    if let Some(workspace) = &options.workspace {
+    if let Some(workspace) = options.mounted_workspace() {
         mounts.push(Mount {
             source: real(workspace)?,
             target: options.workdir.clone(),
@@ -135,6 +138,35 @@ pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount
         }
     }
     Ok(mounts)
+}
+
+/// Refuses what does not go with a workspace that is copied.
+fn can_be_copied(options: &Options) -> Result<(), ContainerError> {
+    let refuse = |what: &str, instead: &str| {
+        Err(ContainerError::Options {
+            what: what.to_owned(),
+            instead: instead.to_owned(),
+        })
+    };
+    match &options.workspace {
+        _ if !options.is_own() => refuse(
+            "`--workspace-copy` says how a container is made, and `--container` takes one that is there",
+            "leave `--workspace-copy` out, or use `--image`",
+        ),
+        None => refuse(
+            "`--workspace-copy` copies a workspace, and there is none",
+            "leave `--workspace-copy` out, or name a workspace",
+        ),
+        Some(_) if options.writable => refuse(
+            "`--writable` is about a workspace that is mounted, and `--workspace-copy` mounts none",
+            "leave one of them out: a copy can be written",
+        ),
+        Some(workspace) if !real(workspace)?.is_dir() => Err(ContainerError::Path {
+            path: workspace.clone(),
+            why: "it is no directory, and only a directory is copied".to_owned(),
+        }),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Refuses places in the container that something else has: engines pass over one of the two, or say it in words of
@@ -410,6 +442,26 @@ mod tests {
         plain.preset = crate::options::Preset::Plain;
         plain.volumes = vec![volume("/tmp")];
         assert!(mounts(&plain, &[]).is_ok());
+    }
+
+    #[test]
+    fn a_copy_that_cannot_hold_is_refused_by_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("file"), "").unwrap();
+        let told = |change: &dyn Fn(&mut Options)| {
+            let mut options = Options::image("x");
+            options.workspace = Some(place.path().to_owned());
+            options.workspace_copy = Some(crate::options::WorkspaceCopy::In);
+            change(&mut options);
+            mounts(&options, &[]).map_err(|error| error.to_string())
+        };
+        assert_eq!(told(&|_| ()), Ok(Vec::new()));
+        let refused = |change: &dyn Fn(&mut Options)| told(change).expect_err("it cannot hold");
+        assert!(refused(&|options| options.writable = true).contains("`--writable`"));
+        assert!(refused(&|options| options.workspace = None).contains("there is none"));
+        assert!(refused(&|options| options.workspace = Some(place.path().join("file"))).contains("no directory"));
+        let attached = |options: &mut Options| options.run = Options::attached("x").run;
+        assert!(refused(&attached).contains("`--container`"));
     }
 
     #[test]

@@ -91,6 +91,15 @@ pub struct Volume {
     pub readonly: bool,
 }
 
+/// How a workspace is copied instead of mounted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkspaceCopy {
+    /// It is copied into memory of the container when that is made. What commands change in the copy goes with the
+    /// container.
+    In,
+}
+
 /// What a container is asked to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -101,6 +110,9 @@ pub struct Options {
     /// The directory of this host that is mounted to be worked in; an empty one in memory, of at most the size of
     /// [`Self::tmp`], if there is none.
     pub workspace: Option<PathBuf>,
+    /// Copies the workspace instead of mounting it, into a directory in memory of at most three quarters of the limit
+    /// on memory. Default: it is mounted. In a container of our own alone, without [`Self::writable`].
+    pub workspace_copy: Option<WorkspaceCopy>,
     /// The directory of the container that is worked in.
     pub workdir: PathBuf,
     /// Whether the workspace can be written.
@@ -154,6 +166,7 @@ impl Options {
             run,
             preset: Preset::default(),
             workspace: None,
+            workspace_copy: None,
             workdir: WORKDIR.into(),
             writable: false,
             volumes: Vec::new(),
@@ -184,6 +197,21 @@ impl Options {
 
     fn has_default_limits(&self) -> bool {
         self.is_own() && self.preset == Preset::Hardened && !self.unlimited
+    }
+
+    /// The directory of this host that is mounted to be worked in.
+    pub(crate) fn mounted_workspace(&self) -> Option<&PathBuf> {
+        self.workspace.as_ref().filter(|_| self.workspace_copy.is_none())
+    }
+
+    /// The most bytes that the directory in memory holds that is worked in, where nothing is mounted; nothing if the
+    /// kernel's own bound is all there is.
+    pub(crate) fn workspace_size(&self) -> Option<u64> {
+        match self.workspace_copy {
+            None => Some(self.tmp),
+            // Commands and the agent need the rest: without it the kernel ends them, and nobody learns that it is full.
+            Some(_) => self.memory_limit().map(|memory| memory / 4 * 3),
+        }
     }
 
     pub(crate) fn is_own(&self) -> bool {

@@ -118,12 +118,15 @@ impl Wanted<'_> {
             .collect();
         mounts.push(bind(self.agent, Path::new(AGENT), true));
         let mut tmpfs = Map::new();
-        let mode = |size: u64| json!(format!("rw,nosuid,nodev,exec,mode=1777,size={size}"));
+        let mode = |size: Option<u64>| {
+            let size = size.map_or_else(String::new, |size| format!(",size={size}"));
+            json!(format!("rw,nosuid,nodev,exec,mode=1777{size}"))
+        };
         if options.is_hardened() {
-            tmpfs.insert("/tmp".to_owned(), mode(options.tmp));
+            tmpfs.insert("/tmp".to_owned(), mode(Some(options.tmp)));
         }
-        if options.workspace.is_none() {
-            tmpfs.insert(text(&options.workdir), mode(options.tmp));
+        if options.mounted_workspace().is_none() {
+            tmpfs.insert(text(&options.workdir), mode(options.workspace_size()));
         }
         let mut host = json!({
             "AutoRemove": true,
@@ -216,6 +219,19 @@ mod tests {
         );
         assert_eq!(host["PidsLimit"], 256);
         assert!(host["Tmpfs"]["/tmp"].as_str().unwrap().contains("size=67108864"));
+    }
+
+    #[test]
+    fn a_workspace_that_is_copied_has_room_in_memory_and_is_not_mounted() {
+        let mut options = Options::image("x");
+        options.workspace = Some("/home/user/project".into());
+        options.workspace_copy = Some(crate::options::WorkspaceCopy::In);
+        let of = |options: &Options| body(options)["HostConfig"]["Tmpfs"]["/workspace"].clone();
+        assert_eq!(of(&options), "rw,nosuid,nodev,exec,mode=1777,size=402653184");
+        options.unlimited = true;
+        assert_eq!(of(&options), "rw,nosuid,nodev,exec,mode=1777");
+        options.workspace_copy = None;
+        assert!(of(&options).is_null());
     }
 
     #[test]

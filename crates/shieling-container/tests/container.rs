@@ -12,6 +12,7 @@
 mod container {
     mod attached;
     mod closed;
+    mod copies;
     mod ends;
     mod images;
     mod policies;

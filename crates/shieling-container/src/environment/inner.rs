@@ -7,6 +7,7 @@ use shieling::environment::Enforcement;
 use shieling::outcome::Confinement;
 use shieling_remote::Remote;
 
+use super::image::Progress;
 use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
@@ -23,6 +24,8 @@ pub(super) struct Inner {
     /// Who commands run as, where that is said.
     pub(super) user: Option<String>,
     pub(super) agent: Agent,
+    /// Takes lines about what takes long, and about what was left out.
+    pub(super) progress: Option<Progress>,
     pub(super) policy: Mutex<Option<Enforcement>>,
     pub(super) running: Mutex<Option<Arc<Running>>>,
     pub(super) starting: tokio::sync::Mutex<()>,
@@ -70,7 +73,7 @@ impl Inner {
     }
 
     pub(super) fn can_write(&self, unwritable: &[PathBuf]) -> Result<(), ContainerError> {
-        match (&self.options.workspace, unwritable) {
+        match (self.options.mounted_workspace(), unwritable) {
             (Some(workspace), [_, ..]) => Err(ContainerError::NotWritable {
                 user: self.user.clone().unwrap_or_else(|| "of the image".to_owned()),
                 workspace: workspace.clone(),
@@ -86,11 +89,15 @@ impl Inner {
             environment: shieling_remote::agent::Wanted::Local,
             workspace: Some(options.workdir.clone()),
             show: check::FILES.iter().map(PathBuf::from).collect(),
-            try_write: (options.is_own() && options.writable && options.workspace.is_some() && !self.readonly())
-                .then(|| options.workdir.clone())
-                .into_iter()
-                .collect(),
+            try_write: (options.is_own()
+                && options.writable
+                && options.mounted_workspace().is_some()
+                && !self.readonly())
+            .then(|| options.workdir.clone())
+            .into_iter()
+            .collect(),
             watch_memory: true,
+            copies: true,
             ..shieling_remote::agent::Setup::default()
         }
     }

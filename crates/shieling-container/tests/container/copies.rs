@@ -1,0 +1,373 @@
+//! Directories that are copied into containers and out of them.
+
+use std::fs;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command as Program, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use shieling::environment::Environment as _;
+use shieling_container::{
+    Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, WorkspaceCopy,
+};
+use tempfile::tempdir;
+
+use super::support::{BUSYBOX, EMPTY, Engine, Kind, TOOLS, agents, engine, run, turn, until};
+
+/// A tree with something of each kind.
+fn tree() -> tempfile::TempDir {
+    let place = tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    fs::create_dir_all(at("a/b")).unwrap();
+    fs::write(at("a/b/run"), "#!/bin/sh\necho ran\n").unwrap();
+    fs::set_permissions(at("a/b/run"), fs::Permissions::from_mode(0o4750)).unwrap();
+    fs::write(at("secret"), "of its owner").unwrap();
+    fs::set_permissions(at("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("b/run", at("a/link")).unwrap();
+    symlink("/etc/shadow", at("out")).unwrap();
+    let sparse = fs::File::create(at("sparse")).unwrap();
+    sparse.set_len(300 << 20).unwrap();
+    sparse.write_all_at(b"end", 200 << 20).unwrap();
+    place
+}
+
+fn copying(engine: &Engine, image: &str, workspace: &Path) -> Options {
+    let mut options = engine.options(image);
+    options.workspace = Some(workspace.to_owned());
+    options.workspace_copy = Some(WorkspaceCopy::In);
+    options
+}
+
+/// Bytes of memory that this process has had at most since this was set back.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+fn set_back_peak() -> u64 {
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    peak()
+}
+
+/// The most memory that the agent of a container has had.
+fn peak_of_agent(engine: &Engine, id: &str) -> u64 {
+    let found = engine.json("GET", &format!("/containers/{id}/json"), None);
+    let first = found["State"]["Pid"].as_u64().unwrap();
+    let status = fs::read_to_string(format!("/proc/{first}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_is_copied_into_memory_and_stays_as_it_is_here() {
+    let _turn = turn().await;
+    for kind in Kind::ALL {
+        let Some(engine) = engine(kind) else { continue };
+        let place = tree();
+        rustix::fs::mkfifoat(rustix::fs::CWD, place.path().join("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tells = Arc::clone(&told);
+        let progress: shieling_container::Progress =
+            Arc::new(move |line: &str| tells.lock().unwrap().push(line.to_owned()));
+        let options = copying(engine, BUSYBOX, place.path());
+        let container = Container::open(options, Choice::Auto, &engine.surroundings(), &agents(), Some(progress)).await;
+        let container = Arc::new(container.unwrap());
+        let outcome = run(&container, "id -u; a/link && cat secret && ls -ln . a/b; ls -ls sparse").await;
+        assert_eq!(outcome.exit_code, Some(0), "{kind:?}: {outcome:?}");
+        let mut lines = outcome.stdout.lines();
+        let mut next = || lines.next().unwrap_or_default().to_owned();
+        assert_eq!([next(), next()], ["65534", "ran"], "{kind:?}: {outcome:?}");
+        assert!(next().starts_with("of its owner"), "{kind:?}: {outcome:?}");
+        let listed = &outcome.stdout;
+        // Its modes, without the set-id bit, and its owner is the user there.
+        assert!(listed.contains("-rwxr-x---    1 65534    65534"), "{kind:?}: {listed}");
+        assert!(listed.contains("out -> /etc/shadow"), "{kind:?}: {listed}");
+        let blocks: u64 = listed
+            .lines()
+            .last()
+            .unwrap()
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(blocks < 64, "{kind:?}: {listed}");
+        assert_eq!(
+            *told.lock().unwrap(),
+            ["left out of the copy of the workspace: `pipe`: it is a named pipe"]
+        );
+        // What commands change is theirs.
+        let outcome = run(&container, "echo changed > secret && rm -f a/link && ls -a").await;
+        assert_eq!(outcome.exit_code, Some(0), "{kind:?}: {outcome:?}");
+        assert!(!outcome.stdout.contains(".shieling"), "{outcome:?}");
+        assert!(
+            container
+                .unprotected_paths(&[Path::new("/workspace/.git/hooks")], container.workspace())
+                .is_empty()
+        );
+        container.close().await;
+        assert_eq!(fs::read_to_string(place.path().join("secret")).unwrap(), "of its owner");
+        assert!(place.path().join("a/link").exists());
+        assert_eq!(engine.containers(), Vec::<String>::new(), "{kind:?}");
+    }
+}
+
+/// Engines' own archives need neither a shell nor `tar` of the image, and go past what is mounted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn directories_are_copied_into_memory_of_an_image_without_a_program_and_out() {
+    let _turn = turn().await;
+    for kind in Kind::ALL {
+        let Some(engine) = engine(kind) else { continue };
+        let (place, back) = (tree(), tempdir().unwrap());
+        let container = engine.open(engine.options(EMPTY)).await.unwrap();
+        let options = CopyOptions::default();
+        for to in ["in", "/tmp/in"] {
+            let copied = container.copy_in(place.path(), Path::new(to), options).await.unwrap();
+            assert_eq!((copied.files, copied.directories, copied.links), (3, 2, 2), "{kind:?}");
+            let out = back.path().join(to.replace('/', "-"));
+            let copied = container.copy_out(Path::new(to), &out, options).await.unwrap();
+            assert_eq!((copied.files, copied.directories, copied.links), (3, 2, 2), "{kind:?}");
+            let found = |name: &str| fs::symlink_metadata(out.join(name)).unwrap();
+            assert_eq!(found("a/b/run").mode() & 0o7777, 0o750);
+            assert_eq!(found("secret").uid(), rustix::process::geteuid().as_raw());
+            assert_eq!(
+                found("secret").modified().unwrap(),
+                fs::metadata(place.path().join("secret")).unwrap().modified().unwrap()
+            );
+            assert_eq!(fs::read_link(out.join("out")).unwrap(), Path::new("/etc/shadow"));
+            assert_eq!(found("sparse").len(), 300 << 20);
+            assert!(found("sparse").blocks() < 64, "{kind:?}: {}", found("sparse").blocks());
+        }
+        // A root that cannot be written, and a place that is too small, say so.
+        let refused = container.copy_in(place.path(), Path::new("/etc/in"), options).await;
+        let Err(ContainerError::Copy { error, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(error.kind, CopyErrorKind::Open, "{kind:?}: {error}");
+        fs::write(place.path().join("large"), vec![1; 80 << 20]).unwrap();
+        let refused = container.copy_in(place.path(), Path::new("/tmp/in"), options).await;
+        let Err(ContainerError::Copy { error, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(
+            (error.kind, error.path),
+            (CopyErrorKind::Full, PathBuf::from("large")),
+            "{kind:?}"
+        );
+        let again = back.path().join("again");
+        container.copy_out(Path::new("/tmp/in"), &again, options).await.unwrap();
+        let names = fs::read_dir(&again).unwrap().map(|entry| entry.unwrap().file_name());
+        let names: std::collections::BTreeSet<_> = names.collect();
+        assert_eq!(
+            names,
+            ["a", "out", "secret", "sparse"].map(Into::into).into(),
+            "{kind:?}"
+        );
+        container.close().await;
+    }
+}
+
+/// Links that commands put in the way lead nowhere outside, whichever way it goes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_commands_leave_for_a_copy_leads_out_of_nothing() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let outside = tempdir().unwrap();
+    fs::write(outside.path().join("x"), "of the user").unwrap();
+    let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
+    let text = format!(
+        "mkdir d && ln -s {0} link && ln -s {0}/x d/x && ln -s / root && touch $'odd\\xff\\n' && mkfifo pipe && \
+         mknod null c 1 3 2>/dev/null; (umask 777; mkdir closed); echo \"$(head -c 250 /dev/zero | tr '\\0' n)\" > long",
+        outside.path().display()
+    );
+    let outcome = run(&container, &text).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    let to = tempdir().unwrap();
+    // What was there before leads out as well.
+    symlink(outside.path(), to.path().join("d")).unwrap();
+    let refused = container
+        .copy_out(Path::new("."), to.path(), CopyOptions::default())
+        .await;
+    let Err(ContainerError::Copy { error, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!((error.kind, error.path), (CopyErrorKind::InTheWay, PathBuf::from("d")));
+    fs::remove_file(to.path().join("d")).unwrap();
+    let copied = container
+        .copy_out(Path::new("."), to.path(), CopyOptions::default())
+        .await
+        .unwrap();
+    assert_eq!((copied.files, copied.links), (2, 3), "{copied:?}");
+    let skipped: Vec<_> = copied
+        .skipped
+        .iter()
+        .map(|skipped| skipped.path.to_str().unwrap())
+        .collect();
+    assert_eq!(skipped, ["closed", "pipe"]);
+    assert_eq!(fs::read_link(to.path().join("d/x")).unwrap(), outside.path().join("x"));
+    // And back in over them: the links there are replaced, and not followed.
+    fs::remove_file(to.path().join("d/x")).unwrap();
+    fs::write(to.path().join("d/x"), "a file").unwrap();
+    container
+        .copy_in(to.path(), Path::new("."), CopyOptions::default())
+        .await
+        .unwrap();
+    let outcome = run(&container, "test ! -L d/x && cat d/x").await;
+    assert_eq!(outcome.stdout, "a file", "{outcome:?}");
+    assert_eq!(fs::read_to_string(outside.path().join("x")).unwrap(), "of the user");
+    container.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_that_does_not_fit_is_told_before_anything_runs() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let place = tempdir().unwrap();
+    fs::write(place.path().join("large"), vec![1; 100 << 20]).unwrap();
+    let mut options = copying(engine, BUSYBOX, place.path());
+    options.memory = Some(96 << 20);
+    let container = engine.open(options).await.unwrap();
+    let error = container.start().await.unwrap_err();
+    let ContainerError::Copy { error: copy, .. } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(copy.kind, CopyErrorKind::Full, "{error}");
+    assert!(error.instead().unwrap().contains("--memory"), "{error}");
+    assert_eq!(engine.containers(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_of_megabytes_are_copied_in_little_memory_and_not_much_slower_than_by_the_engine() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    const LENGTH: usize = 200 << 20;
+    let place = tempdir().unwrap();
+    let content: Vec<u8> = (0..LENGTH / 8)
+        .flat_map(|at: usize| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        .collect();
+    fs::write(place.path().join("large"), &content).unwrap();
+    drop(content);
+    let mut options = engine.options(BUSYBOX);
+    // The engine's own copy does not reach what is in memory: both write to the container's root.
+    options.preset = Preset::Plain;
+    let container = engine.open(options).await.unwrap();
+    container.start().await.unwrap();
+    let id = container.id().unwrap();
+    let agent_before = peak_of_agent(engine, &id);
+    let ours_before = set_back_peak();
+    let back = tempdir().unwrap();
+    let begun = Instant::now();
+    container
+        .copy_in(place.path(), Path::new("/ours"), CopyOptions::default())
+        .await
+        .unwrap();
+    let took_in = begun.elapsed();
+    let begun = Instant::now();
+    container
+        .copy_out(Path::new("/ours"), &back.path().join("ours"), CopyOptions::default())
+        .await
+        .unwrap();
+    let took_out = begun.elapsed();
+    let ours = peak().saturating_sub(ours_before);
+    let agent = peak_of_agent(engine, &id).saturating_sub(agent_before);
+    let same = Program::new("cmp")
+        .arg(place.path().join("large"))
+        .arg(back.path().join("ours/large"))
+        .status();
+    assert!(same.unwrap().success());
+    let docker = |from: String, to: String| {
+        let begun = Instant::now();
+        let done = Program::new("docker")
+            .args(["-H", &format!("unix://{}", engine.socket.display()), "cp", &from, &to])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        done.is_ok_and(|status| status.success()).then(|| begun.elapsed())
+    };
+    let their_in = docker(place.path().display().to_string(), format!("{id}:/theirs"));
+    let their_out = docker(
+        format!("{id}:/theirs"),
+        back.path().join("theirs").display().to_string(),
+    );
+    eprintln!(
+        "200 MiB in {took_in:?}, out {took_out:?}; docker cp in {their_in:?}, out {their_out:?}; \
+         more memory: here {} KiB, agent {} KiB",
+        ours >> 10,
+        agent >> 10
+    );
+    for more in [ours, agent] {
+        assert!(more < 16 << 20, "{more} bytes");
+    }
+    container.close().await;
+}
+
+/// Set in the process that is killed.
+const KILLED: &str = "SHIELING_TEST_KILLED_WHILE_COPYING";
+/// Where it finds the agent program, and where it copies from and to.
+const AGENTS: &str = "SHIELING_TEST_AGENTS";
+const PLACE: &str = "SHIELING_TEST_PLACE";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_is_killed_while_it_copies_leaves_no_incomplete_file() {
+    if let Some(socket) = std::env::var_os(KILLED) {
+        let mut options = Options::image(BUSYBOX);
+        options.unlimited = true;
+        let surroundings = Surroundings {
+            docker_host: Some(format!("unix://{}", socket.to_string_lossy())),
+            ..Surroundings::default()
+        };
+        let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
+        let agents = PathBuf::from(std::env::var_os(AGENTS).unwrap());
+        let container = Container::open(options, Choice::Auto, &surroundings, &agents, None)
+            .await
+            .unwrap();
+        let options = CopyOptions::default();
+        container
+            .copy_in(&place.join("from"), Path::new("/tmp"), options)
+            .await
+            .unwrap();
+        loop {
+            container
+                .copy_out(Path::new("/tmp"), &place.join("to"), options)
+                .await
+                .unwrap();
+        }
+    }
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    const LENGTH: u64 = 1_500_000;
+    for round in 0..4 {
+        let place = tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        for number in 0..20 {
+            fs::write(
+                from.join(number.to_string()),
+                vec![number; usize::try_from(LENGTH).unwrap()],
+            )
+            .unwrap();
+        }
+        let name = "container::copies::a_process_that_is_killed_while_it_copies_leaves_no_incomplete_file";
+        let mut child = Program::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(KILLED, &engine.socket)
+            .env(AGENTS, agents())
+            .env(PLACE, place.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let wanted = to.join((round * 5).to_string());
+        until("it copies out", || wanted.exists()).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for entry in fs::read_dir(&to).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name();
+            let is_temporary = name.to_string_lossy().starts_with(".shieling-copy-");
+            assert!(is_temporary || entry.metadata().unwrap().len() == LENGTH, "{name:?}");
+        }
+        until("its container is gone", || engine.containers().is_empty()).await;
+    }
+}
