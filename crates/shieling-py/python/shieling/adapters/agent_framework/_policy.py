@@ -36,6 +36,10 @@ _PATTERN_MATCH_TIMEOUT_SECONDS = 1.0
 """The time of one match. A command comes from a model and can drive a careless pattern into
 exponential backtracking, which would stall the caller's thread."""
 
+# File systems of these have names without case, and so has PowerShell for its cmdlets everywhere.
+_CASELESS = sys.platform in ("win32", "darwin")
+_CMDLET = re.compile(r"[A-Za-z]+-[A-Za-z]+")
+
 # Redirections to these leave nothing behind.
 _HARMLESS_TARGETS = re.compile(r"/dev/(null|stdout|stderr|tty|fd/\d+)")
 
@@ -176,7 +180,7 @@ class ShellPolicy:
     4. `custom` may return a decision that stands; `None` leaves it to allow.
 
     Texts are compiled without regard to case; the name of a program that an allow list lets pass
-    has to agree in case too. A match is bounded to one second; one that takes longer denies. A
+    has to agree in case too, unless it is one of PowerShell's, such as `Get-ChildItem`. A match is bounded to one second; one that takes longer denies. A
     pattern compiled with `re` has no bound, since `re` cannot be interrupted. The default allows
     everything.
     """
@@ -226,7 +230,8 @@ class ShellPolicy:
                 return ShellDecision("deny", f"matches denylist pattern: {pattern.pattern}")
         return None
 
-    def _matches_allowlist(self, command: str, verdict: Verdict | None) -> bool:
+    def _matches_allowlist(self, command: str, verdict: Verdict | None = None) -> bool:
+        verdict = verdict or _reader.read(command)
         if any(self._allows_text(pattern, command, full=True) for pattern in self._allows or ()):
             return True
         if not self._allowed(command) or verdict is None or _unreadable(verdict):
@@ -245,9 +250,9 @@ class ShellPolicy:
         try:
             if not _search(pattern, command, full=full):
                 return False
-            # `ECHO` is another program than `echo`, except where file names have no case.
+            # `ECHO` is another program than `echo`, except where names have no case.
             program = command.split(None, 1)[0]
-            if program == program.lower() or sys.platform in ("win32", "darwin"):
+            if program == program.lower() or _CASELESS or _CMDLET.fullmatch(program):
                 return True
             return _search(_case_sensitive(pattern), command, full=full)
         except _PatternTimeout:
