@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib
 import inspect
+import os
 import re
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -82,6 +85,202 @@ def test_commands_have_the_same_results(mode: Any, tmp_path: Path) -> None:
         assert my == their
 
 
+LONG_OUTPUT = [
+    "echo hello; head -c 3000 /dev/zero | tr '\\0' '\\n'",
+    "echo hello; head -c 100 /dev/zero | tr '\\0' b; head -c 150 /dev/zero | tr '\\0' '\\n'",
+    "seq 1 40; seq 1 70 >&2",
+    "head -c 90 /dev/zero | tr '\\0' '\\377'",
+    "head -c 60 /dev/zero | tr '\\0' '\\377'; head -c 55 /dev/zero | tr '\\0' '\\377' >&2",
+    "for i in $(seq 60); do printf é; done; printf '\\r\\n\\r\\n'",
+    "printf 'a\\n\\n'",
+    "head -c 300 /dev/zero | tr '\\0' '\\n'",
+    "for i in $(seq 110); do printf 'x\\n'; done; printf '\\n\\n\\n' >&2",
+    "seq 1 3000",
+]
+
+
+@pytest.mark.parametrize("cap", [1, 51, 102, 1000])
+@pytest.mark.parametrize(("mode", "shell"), [("persistent", None), ("persistent", "sh"), ("stateless", None)])
+def test_output_is_cut_at_the_same_bytes(mode: Any, shell: str | None, cap: int, tmp_path: Path) -> None:
+    async def go(package: Any) -> list[Any]:
+        keywords = {"mode": mode, "shell": shell, "workdir": tmp_path, "max_output_bytes": cap}
+        async with package.LocalShellTool(**keywords) as tool:
+            found = []
+            for command in LONG_OUTPUT:
+                result = await tool.run(command)
+                # The original's shell does not survive output that is much longer than the bound.
+                lost = result.exit_code == -1
+                found.append(None if lost else (result.stdout, result.stderr, result.truncated))
+            return found
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    for command, their, my in zip(LONG_OUTPUT, theirs, mine):
+        assert their is None or my == their, command
+
+
+@pytest.mark.parametrize("mode", ["persistent", "stateless"])
+@pytest.mark.parametrize("keywords", [{}, {"env": {"A": "1"}}, {"env": [("A", "1")]}, {"env": {"a.b": "c", "A": "1"}}])
+def test_variables_of_any_name_reach_a_command(
+    mode: Any, keywords: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("my.var", "a-b", "1x", "é"):
+        monkeypatch.setenv(name, "host")
+    monkeypatch.setenv("BASH_FUNC_af_function%%", "() { echo function; }")
+    monkeypatch.setitem(os.environ, "AF_NO_TEXT", "\udcff")
+    show = "af_function; env | grep -E '^(my.var|a-b|1x|é|A|a.b)=' | sort"
+
+    async def go(package: Any) -> str:
+        async with package.LocalShellTool(mode=mode, workdir=tmp_path, **keywords) as tool:
+            return str((await tool.run(show)).stdout)
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs
+    assert mine.startswith("function\n1x=host\n")
+
+
+def test_a_stateless_tool_runs_where_the_process_is_and_with_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def go(package: Any) -> list[str]:
+        monkeypatch.chdir("/tmp")
+        tool = package.LocalShellTool(mode="stateless", env={"A": "1"})
+        found = [(await tool.run("pwd; echo $A")).stdout]
+        monkeypatch.chdir(tmp_path)
+        tool._env = {**tool._env, "A": "2"}
+        found.append((await tool.run("pwd; echo $A")).stdout)
+        return found
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs == ["/tmp\n1\n", f"{tmp_path}\n2\n"]
+
+
+def test_closing_lets_a_short_command_end_and_fails_a_long_one(tmp_path: Path) -> None:
+    async def go(package: Any, seconds: int) -> Any:
+        tool = package.LocalShellTool(workdir=tmp_path)
+        await tool.start()
+        calls = [asyncio.ensure_future(tool.run(text)) for text in (f"echo a; sleep {seconds}", "echo queued")]
+        await asyncio.sleep(0.3)
+        await tool.close()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        return [isinstance(one, RuntimeError) or (one.stdout, one.exit_code) for one in ended]
+
+    for seconds, expected in ((1, [("a", 0), True]), (30, [True, True])):
+        theirs, mine = (asyncio.run(go(package, seconds)) for package in PAIR)
+        assert mine == theirs == expected
+
+
+class FakeSession:
+    """A session with the signatures of the original's, as tests of a caller put in its place."""
+
+    made: list[Any] = []
+
+    def __init__(self, argv: Any, *, workdir: Any = None, env: Any = None, max_output_bytes: int = 65536) -> None:
+        self.argv, self.workdir, self.runs, self.starts = list(argv), workdir, [], 0
+        self.made.append(self)
+
+    async def start(self) -> None:
+        self.starts += 1
+
+    async def close(self) -> None:
+        pass
+
+    async def run(self, command: str, *, timeout: float | None) -> Any:
+        self.runs.append((command, timeout))
+        return "result"
+
+
+@pytest.mark.parametrize("shell", [None, "/bin/sh"])
+def test_a_session_can_be_replaced(shell: str | None) -> None:
+    async def go(package: Any) -> Any:
+        FakeSession.made = []
+        module = importlib.import_module(f"{package.__name__}._tool")
+        with mock.patch.object(module, "ShellSession", FakeSession):
+            tool = package.LocalShellTool(workdir="/tmp", shell=shell)
+            await tool.run("x", timeout=4)
+            await tool.close()
+        other = package.LocalShellTool(workdir="/tmp")
+        other._session = FakeSession(["own"])
+        await other.run("y", timeout=5)
+        return [(fake.argv, fake.workdir, fake.runs, fake.starts) for fake in FakeSession.made]
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs and mine[0][2] == [("cd -- '/tmp'\nx", 4)]
+
+
+def test_the_session_of_a_container_can_be_replaced_and_it_starts_once() -> None:
+    async def go(package: Any) -> Any:
+        FakeSession.made = []
+        module = importlib.import_module(f"{package.__name__}._docker")
+        with mock.patch.object(module, "ShellSession", FakeSession):
+            tool = package.DockerShellTool(container_name="name")
+            tool._start_container, tool._stop_container = mock.AsyncMock(), mock.AsyncMock()
+            await tool.start()
+            await tool.start()
+            await tool.run("x", timeout=3)
+            await tool.close()
+        counts = (tool._start_container.await_count, tool._stop_container.await_count)
+        return counts, [(fake.argv, fake.runs, fake.starts) for fake in FakeSession.made]
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs
+    assert mine[0] == (1, 1)
+
+
+def test_a_stateless_run_can_be_replaced() -> None:
+    async def go(package: Any) -> Any:
+        module = importlib.import_module(f"{package.__name__}._tool")
+        with mock.patch.object(module, "run_stateless", mock.AsyncMock(return_value="result")) as run:
+            tool = package.LocalShellTool(mode="stateless", workdir="/tmp", env={"A": "b"})
+            return await tool.run("x"), run.await_args
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs
+
+
+class FakeProcess:
+    """A process of which a caller's test knows `communicate` and its code."""
+
+    pid = 999_999_999
+
+    def __init__(self, replies: list[Any], returncode: int | None = 0) -> None:
+        self.replies, self.returncode = replies, returncode
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        reply = self.replies.pop(0)
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply  # type: ignore[no-any-return]
+
+    async def wait(self) -> int | None:
+        return self.returncode
+
+    def kill(self) -> None:
+        pass
+
+
+def test_a_stateless_container_is_a_process_of_asyncio() -> None:
+    async def go(package: Any, replies: list[Any], killed: int) -> Any:
+        module = importlib.import_module(f"{package.__name__}._docker")
+        calls: list[list[str]] = []
+
+        async def create(*argv: str, **_keywords: Any) -> FakeProcess:
+            calls.append([re.sub(r"af-shell-\w+", "NAME", word) for word in argv])
+            ended = FakeProcess([(b"", b"")], killed)
+            return FakeProcess(list(replies), 0) if argv[1] == "run" else ended
+
+        with mock.patch.object(module.asyncio, "create_subprocess_exec", create):
+            result = await package.DockerShellTool(mode="stateless").run("echo x", timeout=3)
+        return calls, result.stdout, result.stderr, result.timed_out
+
+    for replies, killed in (
+        ([(b"out\n", b"err")], 0),
+        ([asyncio.TimeoutError(), (b"part", b"")], 0),
+        ([asyncio.TimeoutError(), (b"part", b"")], 1),
+    ):
+        theirs, mine = (asyncio.run(go(package, replies, killed)) for package in PAIR)
+        assert mine == theirs
+
+
 @pytest.mark.parametrize("mode", ["persistent", "stateless"])
 def test_a_timeout_looks_the_same(mode: Any, tmp_path: Path) -> None:
     async def go(package: Any) -> Any:
@@ -130,6 +329,16 @@ def test_the_policy_decides_the_same(keywords: Any, command: str) -> None:
         assert (theirs.decision, mine.decision) == ("allow", "deny")
     else:
         assert (mine.decision, mine.reason) == (theirs.decision, theirs.reason)
+
+
+def test_the_names_of_powershell_have_no_case_in_an_allow_list() -> None:
+    for command in ("Get-ChildItem", "get-childitem -Force", "GET-CHILDITEM ."):
+        theirs, mine = (package.ShellPolicy(allowlist=["^get-childitem"]) for package in PAIR)
+        assert theirs.evaluate_command(command).decision == "allow"
+        assert mine.evaluate_command(command).decision == "allow"
+    for text in ("ls", "id"):
+        theirs, mine = (package.ShellPolicy(allowlist=["^ls"]) for package in PAIR)
+        assert mine._matches_allowlist(text) is theirs._matches_allowlist(text)
 
 
 def test_texts_and_words_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,13 +61,16 @@ elif verb == "run":
     if words[0] == "no-such-image":
         sys.exit("no such image")
     name = found["--name"]
+    if os.path.exists(path(name)): sys.exit("Conflict. The name is in use")
     if "-d" in rest or "-d" in args:
         open(path(name), "w").close()
         print("0123456789abcdef")
     else:
         with open(path(name), "w") as file: file.write(str(os.getpid()))
+        os.setsid()
         os.execvpe(words[1], words[1:], {{**os.environ, **env}})
 elif verb == "inspect":
+    if os.path.exists(os.path.join(state, "busy")): sys.exit("Cannot connect to the daemon")
     print("true" if os.path.exists(path(rest[-1])) else "false")
 elif verb == "exec":
     found, env, words = options(rest, ())
@@ -77,7 +80,7 @@ elif verb == "exec":
     child = subprocess.Popen(words[1:], env={{**os.environ, **env}}, start_new_session=True)
     sys.exit(child.wait())
 elif verb == "kill":
-    with open(path(rest[-1])) as file: os.kill(int(file.read()), signal.SIGKILL)
+    with open(path(rest[-1])) as file: os.killpg(int(file.read()), signal.SIGKILL)
 elif verb == "rm":
     try: os.remove(path(rest[-1]))
     except FileNotFoundError: sys.exit("no such container")
@@ -325,6 +328,66 @@ def test_m24_an_exit_keeps_its_result_and_a_dead_container_is_started_anew(
     assert (first.stdout, first.exit_code, first.session_restarted) == ("out", 3, True)
     assert second.stdout == "next"
     assert [call[0] for call in runtime.calls()].count("run") == 2
+
+
+def test_a_runtime_that_does_not_answer_takes_no_shell_away(runtime: Runtime) -> None:
+    tool = DockerShellTool(docker_binary=runtime.binary)
+
+    async def go() -> list[str]:
+        async with tool:
+            await tool.run("X=1")
+            (runtime.directory / "busy").touch()
+            await tool.start()
+            found = [(await tool.run('echo "[$X]"')).stdout]
+            # The shell has ended, and whether the container has is not known: it is still there.
+            await tool.run("exit 3")
+            found.append((await tool.run("echo next")).stdout)
+            return found
+
+    assert asyncio.run(go()) == ["[1]", "next"]
+    assert [call[0] for call in runtime.calls()].count("run") == 1
+    assert runtime.containers() == []
+
+
+def test_first_calls_at_once_start_one_container(runtime: Runtime) -> None:
+    async def go() -> list[str]:
+        async with DockerShellTool(docker_binary=runtime.binary) as tool:
+            await tool.close()
+            results = await asyncio.gather(*(tool.run(f"echo {number}") for number in range(3)))
+            return [result.stdout for result in results]
+
+    assert asyncio.run(go()) == ["0", "1", "2"]
+    assert [call[0] for call in runtime.calls()].count("run") == 2
+
+
+def test_a_container_that_has_stopped_is_removed_before_the_next_has_its_name(tmp_path: Path) -> None:
+    runtime = Runtime(tmp_path)
+    # Its containers stay after their end, as those of a busy daemon do.
+    script = Path(runtime.binary).read_text().replace(
+        'print("true" if os.path.exists(path(rest[-1])) else "false")', 'print("false")'
+    )
+    Path(runtime.binary).write_text(script)
+
+    async def go() -> str:
+        async with DockerShellTool(docker_binary=runtime.binary) as tool:
+            await tool.run("exit 3")
+            return (await tool.run("echo next")).stdout
+
+    assert asyncio.run(go()) == "next"
+    assert runtime.containers() == []
+
+
+def test_a_stateless_command_keeps_no_more_than_is_shown(runtime: Runtime) -> None:
+    tool = DockerShellTool(docker_binary=runtime.binary, mode="stateless", max_output_bytes=100)
+    (result,) = commands(tool, "seq 1 1000000; echo END")
+    assert result.truncated and result.exit_code == 0
+    assert result.stdout.startswith("1\n2\n") and result.stdout.endswith("\nEND\n")
+    assert f"[... truncated {6888896 + 4 - 100} bytes ...]" in result.stdout
+
+
+def test_keywords_of_the_package_mean_nothing_in_a_container() -> None:
+    with pytest.raises(ValueError, match="`shieling` means nothing"):
+        DockerShellTool(shieling={"deny": ["rm"]})
 
 
 @pytest.mark.parametrize("mode", ["persistent", "stateless"])

@@ -14,13 +14,16 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import AsyncShieling
 from .._containers import kill_script
+from ._executor import run_stateless
 from ._policy import ShellPolicy
-from ._session import PipedSession, ShellSession, check_cap, check_program, open_shieling, run_stateless
+from ._session import Kept, PipedSession, check_cap, open_shieling
+from ._session import ShellSession as HostSession
 from ._tool import ApprovalMode, ShellToolBase, check_mode
 from ._types import ShellExecutionError, ShellMode, ShellResult
 
@@ -34,6 +37,7 @@ DEFAULT_PIDS_LIMIT = 256
 DEFAULT_WORKDIR = "/workspace"
 
 _TMPFS = "/tmp:rw,nosuid,nodev,size=64m"
+_CHUNK_BYTES = 64 * 1024
 _SECONDS_TO_KILL = 5.0
 _SECONDS_TO_REMOVE = (10.0, 5.0)
 
@@ -244,17 +248,34 @@ def build_exec_argv(
     return [*argv, "--noprofile", "--norc"] if shell == "bash" else argv
 
 
-class _ContainerSession(PipedSession):
-    """A shell in a container. Stopping it ends there what it has started."""
+class ShellSession(PipedSession):
+    """A shell in a container. Stopping it ends there what it has started.
 
-    def __init__(self, argv: Sequence[str], *, container_name: str, max_output_bytes: int) -> None:
-        # `docker exec -i <name> <shell>`: a variable marks the shell and its children.
+    Args:
+        argv: The words of `build_exec_argv`.
+        workdir: As `env`: the container has its own.
+        env: Nothing; see `workdir`.
+        max_output_bytes: Bytes kept of each stream.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: str | None = None,
+        env: Mapping[str, str] | None = None,
+        max_output_bytes: int = 64 * 1024,
+    ) -> None:
+        binary, verb, interactive, container, shell, *options = argv
+        # A variable marks the shell and its children.
         self._mark = f"SHIELING_SHELL={secrets.token_hex(16)}"
-        at = list(argv).index(container_name)
         super().__init__(
-            [*argv[:at], "-e", self._mark, *argv[at:]], max_output_bytes=max_output_bytes
+            [binary, verb, interactive, "-e", self._mark, container, shell, *options],
+            workdir=workdir,
+            env=env,
+            max_output_bytes=max_output_bytes,
         )
-        self._kill_argv = [argv[0], "exec", container_name, argv[at + 1], "-c"]
+        self._kill_argv = [binary, verb, container, shell, "-c"]
 
     async def _stop(self) -> None:
         if self._proc is not None:
@@ -285,6 +306,33 @@ async def _finish(argv: Sequence[str], timeout: float) -> tuple[int | None, byte
             return None, b"", f"no answer within {timeout:g} s"
         raise
     return process.returncode, out, err.decode("utf-8", errors="replace").strip()
+
+
+async def _communicate(client: asyncio.subprocess.Process, stdout: Kept, stderr: Kept) -> None:
+    """Reads the output of `client` as its `communicate` does, which would keep all of it."""
+
+    async def drain(stream: asyncio.StreamReader, kept: Kept) -> None:
+        while chunk := await stream.read(_CHUNK_BYTES):
+            kept.append(chunk)
+
+    out, err = getattr(client, "stdout", None), getattr(client, "stderr", None)
+    if isinstance(out, asyncio.StreamReader) and isinstance(err, asyncio.StreamReader):
+        await asyncio.gather(drain(out, stdout), drain(err, stderr))
+        await client.wait()
+        return
+    # What stands in for a process, as in tests of a caller, has no more than that method.
+    for data, kept in zip(await client.communicate(), (stdout, stderr)):
+        kept.append(data or b"")
+
+
+async def _end_client(client: asyncio.subprocess.Process, stdout: Kept, stderr: Kept) -> None:
+    """Reads what is left when the container has ended, and ends a client that does not end with it."""
+    try:
+        await asyncio.wait_for(_communicate(client, stdout, stderr), _SECONDS_TO_KILL)
+    except Exception as error:
+        logger.warning("the client of the container runtime did not end: %s", error or type(error).__name__)
+        with contextlib.suppress(ProcessLookupError):
+            client.kill()
 
 
 class DockerShellTool(ShellToolBase):
@@ -377,8 +425,13 @@ class DockerShellTool(ShellToolBase):
         self._options = dict(shieling or {})
         if environment == "sandbox":
             self._options = {**self._sandbox_options(), **self._options}
+        elif self._options:
+            raise ValueError(
+                "the keyword `shieling` means nothing with environment='container'; "
+                "use environment='sandbox', or the tool's own keywords"
+            )
 
-        self._session: ShellSession | PipedSession | None = None
+        self._session: HostSession | None = None
         self._container_started = False
         self._shieling: AsyncShieling | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -401,7 +454,7 @@ class DockerShellTool(ShellToolBase):
         async with self._get_lifecycle_lock():
             if self._environment == "sandbox":
                 if self._session is None:
-                    self._session = ShellSession(
+                    self._session = HostSession(
                         ["bash"],
                         workdir=self._sandbox_workdir(),
                         env=self._env,
@@ -411,23 +464,25 @@ class DockerShellTool(ShellToolBase):
                     )
                 await self._session.start()
                 return
-            if self._container_started and not await self._container_runs():
-                # A container that has gone took its shell with it; a new one has the same name.
+            if self._container_started and self._session_ended() and await self._container_ended():
+                # It took its shell with it. A new one has the same name, which this one may still hold.
                 logger.warning("container %s has ended; starting it anew", self._container_name)
                 await self._drop_session()
-                self._container_started = False
-            if not self._container_started:
+                await _finish([self._binary, "rm", "-f", self._container_name], _SECONDS_TO_REMOVE[0])
+                await self._start_container()
+            elif not self._container_started:
                 await self._start_container()
                 self._container_started = True
             if self._session is None:
-                self._session = _ContainerSession(
+                self._session = ShellSession(
                     build_exec_argv(
                         binary=self._binary,
                         container_name=self._container_name,
                         interactive=True,
                         shell=self._shell,
                     ),
-                    container_name=self._container_name,
+                    workdir=None,
+                    env=None,
                     max_output_bytes=self._max_output_bytes,
                 )
             await self._session.start()
@@ -456,58 +511,69 @@ class DockerShellTool(ShellToolBase):
     # Commands.
 
     def _session_ended(self) -> bool:
-        return isinstance(self._session, PipedSession) and self._session.ended
+        if isinstance(self._session, PipedSession):
+            return self._session.ended
+        return self._session is None
 
     async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
         """Runs `command` in a container of its own, which is gone afterwards."""
         check_cap(self._max_output_bytes)
         if self._environment == "sandbox":
-            shieling = await self._open("sandbox", self._sandbox_workdir(), self._env)
             return await run_stateless(
-                shieling,
                 ["bash", "-c"],
                 command,
-                env=None,
+                workdir=self._sandbox_workdir(),
+                env=self._env,
                 timeout=timeout,
                 max_output_bytes=self._max_output_bytes,
+                shieling=await self._open(),
             )
         self._check_mount()
-        try:
-            check_program(self._binary, None)
-        except FileNotFoundError as error:
-            raise DockerNotAvailableError(f"Failed to start container: {error}") from error
         name = f"af-shell-{secrets.token_hex(6)}"
         argv = [self._binary, "run", "--rm", "-i", "--name", name]
         argv += _isolation_argv(**self._isolation_options())
-        argv += [self._image, self._shell, "-c"]
-        shieling = await self._open("local", None, None)
+        argv += [self._image, self._shell, "-c", command]
+        started = time.monotonic()
         try:
-            result = await run_stateless(
-                shieling,
-                argv,
-                command,
-                env=None,
-                timeout=timeout,
-                max_output_bytes=self._max_output_bytes,
+            client = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
             )
+        except OSError as error:
+            raise DockerNotAvailableError(f"Failed to start container: {error}") from error
+        kept = max(self._max_output_bytes, 64 * 1024)
+        stdout, stderr = Kept(kept), Kept(kept)
+        timed_out = False
+        try:
+            await asyncio.wait_for(_communicate(client, stdout, stderr), timeout)
+        except asyncio.TimeoutError:
+            timed_out = True
+            await self._end_container(name)
+            await _end_client(client, stdout, stderr)
         except BaseException:
             await asyncio.shield(self._end_container(name))
+            await asyncio.shield(_end_client(client, stdout, stderr))
             raise
-        if result.timed_out:
-            await self._end_container(name)
-        return result
+        text, cut_stdout = stdout.cut(self._max_output_bytes)
+        errors, cut_stderr = stderr.cut(self._max_output_bytes)
+        code = client.returncode if client.returncode is not None else -1
+        return ShellResult(
+            stdout=text,
+            stderr=errors,
+            exit_code=124 if timed_out else code,
+            duration_ms=int((time.monotonic() - started) * 1000),
+            truncated=cut_stdout or cut_stderr,
+            timed_out=timed_out,
+        )
 
-    async def _open(
-        self, environment: str, workdir: str | None, env: Mapping[str, str] | None
-    ) -> AsyncShieling:
+    async def _open(self) -> AsyncShieling:
+        """Returns the sandbox, which the first call opens."""
         async with self._get_lifecycle_lock():
             if self._shieling is None:
                 self._shieling = open_shieling(
-                    environment,
-                    workdir=workdir,
-                    env=env,
-                    max_output_bytes=self._max_output_bytes,
-                    options=self._options,
+                    "sandbox", workdir=self._sandbox_workdir(), options=self._options
                 )
             return self._shieling
 
@@ -579,12 +645,15 @@ class DockerShellTool(ShellToolBase):
             out.decode("utf-8", errors="replace").strip()[:12],
         )
 
-    async def _container_runs(self) -> bool:
-        code, out, _ = await _finish(
+    async def _container_ended(self) -> bool:
+        """Returns whether the runtime says that the container has ended. No answer is no such word."""
+        code, out, error = await _finish(
             [self._binary, "inspect", "--format", "{{.State.Running}}", self._container_name],
             _SECONDS_TO_KILL,
         )
-        return code == 0 and out.strip() == b"true"
+        if code == 0:
+            return out.strip() == b"false"
+        return code is not None and "no such" in error.lower()
 
     async def _stop_container(self) -> None:
         first, second = _SECONDS_TO_REMOVE

@@ -1,8 +1,8 @@
-"""Shells that stay from command to command, and commands in processes of their own.
+"""Shells that stay from command to command, and what they share with commands in processes of their own.
 
-`ShellSession` is bash with a control channel apart from the streams: what a command prints, reads
-or sets cannot end, block or forge a result. `PipedSession` speaks to any other shell over its
-standard streams, and to a shell in a container through the command line of its runtime.
+`BashSession` has a control channel apart from the streams: what a command prints, reads or sets
+cannot end, block or forge a result. `PipedSession` speaks to any other shell over its standard
+streams, and to a shell in a container through the command line of its runtime.
 """
 
 from __future__ import annotations
@@ -10,60 +10,76 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ... import AsyncProcess, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
+from ... import AsyncProcess, AsyncSession, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
+from ..._options import is_utf8
 from .._execution import NO_LIMIT_SECONDS, approval_options, given_variables, time_limit
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
-from ._truncate import truncate_head_tail, truncate_text_head_tail
+from ._truncate import around_marker, truncate_head_tail, truncate_text_head_tail
 from ._types import ShellCommandError, ShellExecutionError, ShellResult, with_restart
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _NOT_RUNNING = "ShellSession is not running; call start() first"
-# PowerShell of Windows prints in the console's code page otherwise.
-_POWERSHELL_UTF8 = (
-    "$OutputEncoding = [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false); "
-)
+# A shell that is closed has so many seconds to end.
+_SHUTDOWN_GRACE = 2.0
+_PLAIN_OPTIONS = frozenset({"--noprofile", "--norc"})
 _REFUSED = ("denied", "needs_approval", "rate_limited")
 
 
 def open_shieling(
-    environment: str,
-    *,
-    workdir: str | None,
-    env: Mapping[str, str] | None,
-    max_output_bytes: int,
-    options: Mapping[str, Any],
+    environment: str, *, workdir: str | None, options: Mapping[str, Any]
 ) -> AsyncShieling:
     """Opens the environment of one tool; nothing starts.
 
-    `env=None` inherits the variables of this process in `local`; `options` are further keywords of
+    Commands bring their variables and the bound of their output. `options` are further keywords of
     `AsyncShieling` and go before what is derived here. Raises `FileNotFoundError` if `workdir` does
-    not exist and `NotADirectoryError` if it is no directory; `TypeError` and `ValueError` for
-    variables that no process can have.
+    not exist and `NotADirectoryError` if it is no directory.
     """
-    if workdir is not None and environment != "memory" and not os.path.isdir(workdir):
-        code = errno.ENOTDIR if os.path.exists(workdir) else errno.ENOENT
-        raise OSError(code, os.strerror(code), workdir)
+    if environment != "memory":
+        check_directory(workdir)
     keywords: dict[str, Any] = {
         "workspace": workdir,
-        "max_output": _kept_bytes(max_output_bytes),
-        "inherit_env": env is None and environment == "local",
-        "env": None if env is None else given_variables(env),
         # Approval is the framework's part: a tool is asked about before it is called.
         **approval_options(options),
     }
     if environment == "local":
         keywords["allow_home"] = True
     return AsyncShieling(environment, **{**keywords, **options})
+
+
+def check_directory(workdir: str | None) -> None:
+    """Raises what a process that starts in `workdir` would, if it is no directory."""
+    if workdir is not None and not os.path.isdir(workdir):
+        code = errno.ENOTDIR if os.path.exists(workdir) else errno.ENOENT
+        raise OSError(code, os.strerror(code), workdir)
+
+
+def variables_of(
+    env: Mapping[str, str] | None, environment: str, options: Mapping[str, Any]
+) -> dict[str, str]:
+    """Returns the variables of a command: `env`, and for `None` in `local` those of this process now.
+
+    What `options` say of a variable goes first. Raises `TypeError` and `ValueError` for variables
+    that no process can have.
+    """
+    if env is None:
+        env = os.environ if environment == "local" and options.get("inherit_env", True) else {}
+    elsewhere: dict[str, str] = dict(options.get("env") or ())
+    return {
+        name: value
+        for name, value in given_variables(env).items()
+        # This process may have some that are no text. They stay behind, and do not stop the others.
+        if name not in elsewhere and (is_utf8(name + value) or os.environ.get(name) != value)
+    }
 
 
 def check_program(program: str, env: Mapping[str, str] | None) -> None:
@@ -76,28 +92,86 @@ def check_program(program: str, env: Mapping[str, str] | None) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
 
 
-def _kept_bytes(cap: int) -> int:
-    # Head and tail are cut again to the caller's shares; half of this is at least either of them.
-    return 2 * cap + 8
-
-
 def check_cap(cap: int) -> None:
     """Raises `ValueError` for a bound of the output that is not positive."""
     truncate_head_tail(b"", cap)
 
 
-def _cut(text: str, total: int, truncated: bool, cap: int) -> tuple[str, bool]:
-    """Returns a stream of an outcome cut to `cap` bytes; `total` is what was written in all."""
-    if not truncated or total <= _kept_bytes(cap):
-        return truncate_text_head_tail(text, cap)
-    data = text.encode("utf-8", errors="replace")
-    # What lies between head and tail is the package's own marker and goes with the cut.
-    head = data[: cap // 2].decode("utf-8", errors="replace")
-    tail = data[len(data) - (cap - cap // 2) :].decode("utf-8", errors="replace")
-    return f"{head}\n[... truncated {total - cap} bytes ...]\n{tail}", True
+def kept_of_text(cap: int) -> int:
+    """Returns how many bytes of a stream are kept whose text is cut, not its bytes.
+
+    A byte that is no UTF-8 counts three there, so that the text can be too long and the bytes not.
+    """
+    return 2 * cap + 8
 
 
-def result_of(outcome: Outcome, cap: int, *, strip: bool) -> ShellResult:
+# What the package puts between the head and the tail that it keeps of a stream.
+_LEFT_OUT = re.compile(rb"\n\[\.\.\. [\d,]+ bytes left out \.\.\.\]\n")
+_BLOCK = 64 * 1024
+
+
+class _Stream:
+    """One stream of an outcome: as much as the package has kept of it."""
+
+    def __init__(self, shieling: AsyncShieling, outcome: Outcome, name: Literal["stdout", "stderr"]) -> None:
+        self._shieling = shieling
+        self._name: Literal["stdout", "stderr"] = name
+        self._output_id = outcome.output_id
+        self.text: str = getattr(outcome, name)
+        self.size: int = getattr(outcome, f"{name}_bytes")
+
+    async def _bytes(self, start: int, end: int) -> bytes | None:
+        """Returns these bytes; `None` if they are not stored."""
+        data = b""
+        while self._output_id is not None and start + len(data) < end:
+            at = start + len(data)
+            page = await self._shieling.output(
+                self._output_id, stream=self._name, cursor=at, limit=end - at
+            )
+            if not page.data:
+                break
+            data += page.data
+        return data if len(data) == end - start else None
+
+    async def cut(self, cap: int, kept: int, *, strip: bool) -> tuple[str, bool]:
+        """Returns what `cap` leaves of the stream, and whether bytes were left out.
+
+        `kept` is the number of bytes up to which the outcome has all of it. `strip` removes line
+        ends at its end.
+        """
+        if self.size <= kept:
+            text = self.text.rstrip("\r\n") if strip else self.text
+            return (text, False) if kept == cap else truncate_text_head_tail(text, cap)
+        size = await self._stripped() if strip else self.size
+        whole = await self._bytes(0, size) if size <= cap else None
+        if whole is not None:
+            return whole.decode("utf-8", errors="replace"), False
+        head = await self._bytes(0, cap // 2)
+        tail = await self._bytes(size - (cap - cap // 2), size)
+        if head is None or tail is None:
+            # Only the first of it is stored, or nothing.
+            first, *_, last = _LEFT_OUT.split(self.text.encode("utf-8", errors="replace"))
+            last = last.rstrip(b"\r\n") if strip else last
+            head, tail = first[: cap // 2], last[-(cap - cap // 2) :]
+        return around_marker(head, tail, size - cap), True
+
+    async def _stripped(self) -> int:
+        """Returns the size without the line ends at the end, as far as that is stored."""
+        size = self.size
+        while size:
+            block = await self._bytes(max(0, size - _BLOCK), size)
+            if block is None:
+                break
+            left = len(block.rstrip(b"\r\n"))
+            size -= len(block) - left
+            if left:
+                return size
+        return size if size == 0 else self.size - (len(self.text) - len(self.text.rstrip("\r\n")))
+
+
+async def result_of(
+    shieling: AsyncShieling, outcome: Outcome, cap: int, kept: int, *, strip: bool
+) -> ShellResult:
     """Returns the result of an outcome; `strip` removes line ends at the end of stdout.
 
     Raises `ShellCommandError` for a refusal and `ShellExecutionError` for what could not be run.
@@ -107,18 +181,14 @@ def result_of(outcome: Outcome, cap: int, *, strip: bool) -> ShellResult:
         raise ShellCommandError(f"Command rejected by policy: {reason}")
     if outcome.status == "failed":
         raise ShellExecutionError(outcome.error or "the command could not be started")
-    stdout, stdout_bytes = outcome.stdout, outcome.stdout_bytes
-    if strip:
-        stdout = stdout.rstrip("\r\n")
-        stdout_bytes -= len(outcome.stdout) - len(stdout)
-    stdout, cut_stdout = _cut(stdout, stdout_bytes, outcome.truncated, cap)
-    stderr, cut_stderr = _cut(outcome.stderr, outcome.stderr_bytes, outcome.truncated, cap)
+    stdout, cut_stdout = await _Stream(shieling, outcome, "stdout").cut(cap, kept, strip=strip)
+    stderr, cut_stderr = await _Stream(shieling, outcome, "stderr").cut(cap, kept, strip=False)
     if outcome.exit_code is None and outcome.error:
         stderr = f"{stderr.rstrip()}\n{outcome.error}".lstrip()
     result = ShellResult(
         stdout=stdout,
         stderr=stderr,
-        exit_code=_exit_code(outcome),
+        exit_code=exit_code_of(outcome),
         duration_ms=int(outcome.duration_ms),
         truncated=cut_stdout or cut_stderr,
         timed_out=outcome.status == "timed_out",
@@ -126,42 +196,13 @@ def result_of(outcome: Outcome, cap: int, *, strip: bool) -> ShellResult:
     return with_restart(result, outcome.session_restarted)
 
 
-def _exit_code(outcome: Outcome) -> int:
+def exit_code_of(outcome: Outcome) -> int:
     if outcome.exit_code is not None:
         return outcome.exit_code
     return 137 if outcome.status == "out_of_memory" else -1
 
 
-async def run_stateless(
-    shieling: AsyncShieling,
-    argv: Sequence[str],
-    command: str,
-    *,
-    env: Mapping[str, str | None] | None,
-    timeout: float | None,
-    max_output_bytes: int,
-) -> ShellResult:
-    """Runs `command` in a process of its own, by the shell `argv`, with no standard input.
-
-    `env` is laid over the environment's variables. A shell that a signal ended has the negative
-    number of the signal as its exit code.
-    """
-    check_cap(max_output_bytes)
-    if is_powershell(argv):
-        command = _POWERSHELL_UTF8 + command
-    plain = is_bash(argv) and list(argv[1:]) == ["-c"]
-    outcome = await _guarded(
-        shieling.run(
-            command if plain else [*argv, command], timeout=time_limit(timeout), env=env or None
-        )
-    )
-    result = result_of(outcome, max_output_bytes, strip=False)
-    if outcome.status == "signalled" and outcome.signal is not None:
-        return replace(result, exit_code=-outcome.signal)
-    return result
-
-
-async def _guarded(call: Any) -> Any:
+async def guarded(call: Any) -> Any:
     """Awaits a call of the package and turns its exceptions into the adapter's."""
     try:
         return await call
@@ -171,8 +212,21 @@ async def _guarded(call: Any) -> Any:
         raise ShellExecutionError(str(error)) from error
 
 
-class _Session:
-    """What the sessions share: their parameters, their environment, and that commands take turns."""
+class ShellSession:
+    """A shell that stays from command to command; an async context manager.
+
+    Bash without further options is a `BashSession`, any other shell a `PipedSession`. Commands take
+    turns.
+    """
+
+    def __new__(cls, *args: Any, **keywords: Any) -> Self:
+        chosen: Any = cls
+        if cls is ShellSession:
+            argv: Sequence[str] = args[0] if args else keywords["argv"]
+            plain = is_bash(argv) and _PLAIN_OPTIONS.issuperset(argv[1:])
+            chosen = BashSession if plain else PipedSession
+        session: Self = object.__new__(chosen)
+        return session
 
     def __init__(
         self,
@@ -192,6 +246,7 @@ class _Session:
         self._options = {**self._first_options(), **(options or {})}
         self._shieling: AsyncShieling | None = None
         self._close_generation = 0
+        self._killed_generation = 0
         self._run_lock = LoopsLock()
 
     def _first_options(self) -> dict[str, Any]:
@@ -201,28 +256,45 @@ class _Session:
         """
         return {}
 
+    def _variables(self) -> dict[str, str]:
+        return variables_of(self._env, self._environment, self._options)
+
     def _opened(self) -> AsyncShieling:
         """Returns the environment, which the first call opens."""
         if self._shieling is None:
             self._shieling = open_shieling(
-                self._environment,
-                workdir=self._workdir,
-                env=self._env,
-                max_output_bytes=self._max_output_bytes,
-                options=self._options,
+                self._environment, workdir=self._workdir, options=self._options
             )
         return self._shieling
 
     async def start(self) -> None:
-        """Opens the environment."""
-        self._opened()
+        """Opens the environment, and starts the shell or has it start with the first command."""
+        await self._start()
+
+    async def _start(self) -> None:
+        raise NotImplementedError
 
     async def _stop(self) -> None:
         """Ends what runs in the environment and would not end with it."""
 
     async def close(self) -> None:
-        """Ends the shell with everything that it started. Calls that wait for it fail."""
+        """Ends the shell with everything that it started. Calls that wait for it fail.
+
+        A command that runs has two seconds to end, as its result is wanted; then its call fails.
+        """
         self._close_generation += 1
+        try:
+            await asyncio.wait_for(self._run_lock.__aenter__(), _SHUTDOWN_GRACE)
+        except asyncio.TimeoutError:
+            self._killed_generation = self._close_generation
+            await self._end()
+            return
+        try:
+            await self._end()
+        finally:
+            await self._run_lock.__aexit__()
+
+    async def _end(self) -> None:
         await self._stop()
         shieling, self._shieling = self._shieling, None
         if shieling is not None:
@@ -249,7 +321,10 @@ class _Session:
             if generation != self._close_generation:
                 raise ShellExecutionError(_NOT_RUNNING)
             await self.start()
-            return await self._run_locked(command, timeout, anchor)
+            result = await self._run_locked(command, timeout, anchor)
+            if self._killed_generation > generation:
+                raise ShellExecutionError("the shell was closed while the command ran")
+            return result
 
     async def _run_locked(
         self, command: str, timeout: float | None, anchor: str | None
@@ -257,34 +332,51 @@ class _Session:
         raise NotImplementedError
 
 
-class ShellSession(_Session):
+class BashSession(ShellSession):
     """A bash whose directory, variables, functions and options stay from command to command.
 
-    Commands run one after another. A timeout or a cancellation ends what the command started and
-    keeps the shell's state. A command that ends the shell gets its exit code and output as usual,
-    with `session_restarted`; the next one runs in a fresh shell.
+    A timeout or a cancellation ends what the command started and keeps the shell's state. A command
+    that ends the shell gets its exit code and output as usual, with `session_restarted`; the next
+    one runs in a fresh shell.
     """
+
+    _shell: AsyncSession | None = None
 
     def _first_options(self) -> dict[str, Any]:
         # In `memory` the bash is the package's own.
         own_shell = self._environment != "memory" and os.path.isabs(self._argv[0])
         return {"shell": self._argv[0]} if own_shell else {}
 
+    async def _start(self) -> None:
+        if self._shell is None:
+            variables = self._variables()
+            self._shell = self._opened().session("main", env=variables)
+
+    async def _stop(self) -> None:
+        self._shell = None
+
     async def _run_locked(
         self, command: str, timeout: float | None, anchor: str | None
     ) -> ShellResult:
-        session = self._opened().session("main")
+        shieling, shell = self._opened(), self._shell
+        assert shell is not None
         if anchor is not None:
-            await self._return_to(session, anchor, timeout)
-        outcome = await _guarded(session.run(command, timeout=time_limit(timeout)))
-        # As the original: what a timeout cuts off keeps its line ends.
-        return result_of(outcome, self._max_output_bytes, strip=outcome.status != "timed_out")
+            await self._return_to(shell, anchor, timeout)
+        cap = self._max_output_bytes
+        outcome = await guarded(
+            shell.run(command, timeout=time_limit(timeout), max_output=kept_of_text(cap))
+        )
+        # As the original: what a timeout cuts off keeps its line ends, and its bytes are counted.
+        ended = outcome.status != "timed_out"
+        return await result_of(
+            shieling, outcome, cap, kept_of_text(cap) if ended else cap, strip=ended
+        )
 
-    async def _return_to(self, session: Any, anchor: str, timeout: float | None) -> None:
+    async def _return_to(self, shell: AsyncSession, anchor: str, timeout: float | None) -> None:
         there = self._environment == "memory" or os.path.isdir(anchor)
-        if session.cwd == os.path.abspath(anchor) and there:
+        if shell.cwd == os.path.abspath(anchor) and there:
             return
-        outcome = await _guarded(session.run(["cd", "--", anchor], timeout=time_limit(timeout)))
+        outcome = await guarded(shell.run(["cd", "--", anchor], timeout=time_limit(timeout)))
         if not outcome.ok:
             raise ShellExecutionError(
                 f"the working directory {anchor!r} cannot be entered: "
@@ -292,37 +384,19 @@ class ShellSession(_Session):
             )
 
 
-class _Tail:
-    """The bytes of a stream since a command began, of which at most `limit` are kept."""
+class Kept:
+    """What is kept of a stream while it is read: `limit` bytes of its beginning, and as many or more of its end."""
 
-    def __init__(self, stream: AsyncStream, limit: int) -> None:
-        self._stream = stream
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self.data = bytearray()
         self.total = 0
-        self.ended = False
 
-    def begin(self) -> None:
+    def clear(self) -> None:
         self.data.clear()
         self.total = 0
 
-    async def until(self, sentinel: bytes) -> bytes | None:
-        """Reads up to the line of `sentinel`; returns the rest of that line, or `None` at the end."""
-        while True:
-            at = self.data.find(sentinel)
-            end = self.data.find(b"\n", at + len(sentinel)) if at >= 0 else -1
-            if end >= 0:
-                rest = bytes(self.data[at + len(sentinel) : end])
-                self.total -= len(self.data) - at
-                del self.data[at:]
-                return rest
-            chunk = await self._stream.read()
-            if not chunk:
-                self.ended = True
-                return None
-            self._append(chunk)
-
-    def _append(self, chunk: bytes) -> None:
+    def append(self, chunk: bytes) -> None:
         self.data += chunk
         self.total += len(chunk)
         excess = len(self.data) - 2 * self._limit
@@ -330,25 +404,52 @@ class _Tail:
             # The middle goes; the head stays, and a tail in which a sentinel still lies whole.
             del self.data[self._limit : self._limit + excess]
 
-    def text(self, cap: int, *, strip: bool) -> tuple[str, bool]:
+    def cut_off(self, at: int) -> None:
+        """Forgets the end of the data, from `at` on."""
+        self.total -= len(self.data) - at
+        del self.data[at:]
+
+    def cut(self, cap: int, *, strip: bool = False, as_text: bool = False) -> tuple[str, bool]:
+        """Returns what `cap` leaves of the stream, and whether bytes were left out.
+
+        `strip` removes line ends at its end. With `as_text` the bytes of the text count.
+        """
         data = bytes(self.data)
-        total = self.total
+        whole = self.total == len(data)
         if strip:
-            stripped = data.rstrip(b"\r\n")
-            total -= len(data) - len(stripped)
-            data = stripped
-        if total <= len(data):
+            data = data.rstrip(b"\r\n")
+        total = self.total - (len(self.data) - len(data))
+        if whole and as_text:
+            return truncate_text_head_tail(data.decode("utf-8", errors="replace"), cap)
+        if whole:
             return truncate_head_tail(data, cap)
-        head, tail = data[: cap // 2], data[len(data) - (cap - cap // 2) :]
-        return (
-            f"{head.decode('utf-8', errors='replace')}"
-            f"\n[... truncated {total - cap} bytes ...]\n"
-            f"{tail.decode('utf-8', errors='replace')}",
-            True,
-        )
+        return around_marker(data[: cap // 2], data[len(data) - (cap - cap // 2) :], total - cap), True
 
 
-class PipedSession(_Session):
+class _Reply:
+    """A stream of a shell that stays, of which each command has the bytes since it began."""
+
+    def __init__(self, stream: AsyncStream, limit: int) -> None:
+        self._stream = stream
+        self.kept = Kept(limit)
+
+    async def until(self, sentinel: bytes) -> bytes | None:
+        """Reads up to the line of `sentinel`; returns the rest of that line, or `None` at the end."""
+        data = self.kept.data
+        while True:
+            at = data.find(sentinel)
+            end = data.find(b"\n", at + len(sentinel)) if at >= 0 else -1
+            if end >= 0:
+                rest = bytes(data[at + len(sentinel) : end])
+                self.kept.cut_off(at)
+                return rest
+            chunk = await self._stream.read()
+            if not chunk:
+                return None
+            self.kept.append(chunk)
+
+
+class PipedSession(ShellSession):
     """A POSIX shell that reads commands from its standard input.
 
     Commands are passed to `eval` as one quoted word and read nothing, so that comments, open quotes
@@ -358,8 +459,8 @@ class PipedSession(_Session):
     """
 
     _proc: AsyncProcess | None = None
-    _stdout: _Tail | None = None
-    _stderr: _Tail | None = None
+    _stdout: _Reply | None = None
+    _stderr: _Reply | None = None
 
     def _first_options(self) -> dict[str, Any]:
         if is_powershell(self._argv):
@@ -371,19 +472,20 @@ class PipedSession(_Session):
     @property
     def ended(self) -> bool:
         """Whether the shell has to be started, for the first time or again."""
-        return self._proc is None
+        return self._proc is None or self._proc.returncode is not None
 
-    async def start(self) -> None:
-        """Starts the shell if it does not run."""
+    async def _start(self) -> None:
         if self._proc is not None:
             return
-        process = await _guarded(self._opened().start(self._argv, timeout=NO_LIMIT_SECONDS))
+        process = await guarded(
+            self._opened().start(self._argv, timeout=NO_LIMIT_SECONDS, env=self._variables())
+        )
         limit = max(self._max_output_bytes, 64 * 1024)
         self._proc = process
-        self._stdout = _Tail(process.stdout, limit)
-        self._stderr = _Tail(process.stderr, limit)
+        self._stdout = _Reply(process.stdout, limit)
+        self._stderr = _Reply(process.stderr, limit)
         # The sentinels go to copies of the first streams, wherever a command sends its own.
-        await _guarded(process.write("exec 8>&1 9>&2\n"))
+        await guarded(process.write("exec 8>&1 9>&2\n"))
 
     def _check(self, command: str) -> None:
         super()._check(command)
@@ -398,8 +500,8 @@ class PipedSession(_Session):
         assert process is not None and stdout is not None and stderr is not None
         sentinel = f"__shieling_{secrets.token_hex(16)}"
         started = time.monotonic()
-        stdout.begin()
-        stderr.begin()
+        stdout.kept.clear()
+        stderr.kept.clear()
         exit_code, timed_out, alive = -1, False, True
         try:
             exit_code, alive = await asyncio.wait_for(
@@ -413,8 +515,10 @@ class PipedSession(_Session):
         if not alive:
             await self._stop()
         cap = self._max_output_bytes
-        text, cut_stdout = stdout.text(cap, strip=not timed_out)
-        errors, cut_stderr = stderr.text(cap, strip=False)
+        # As in `BashSession`.
+        ended = not timed_out
+        text, cut_stdout = stdout.kept.cut(cap, strip=ended, as_text=ended)
+        errors, cut_stderr = stderr.kept.cut(cap, as_text=ended)
         result = ShellResult(
             stdout=text,
             stderr=errors,
@@ -426,19 +530,31 @@ class PipedSession(_Session):
         return with_restart(result, not alive)
 
     async def _converse(
-        self, process: AsyncProcess, stdout: _Tail, stderr: _Tail, command: str, sentinel: str
+        self, process: AsyncProcess, stdout: _Reply, stderr: _Reply, command: str, sentinel: str
     ) -> tuple[int, bool]:
         """Returns the exit code, and whether the shell still runs."""
         try:
-            await process.write(_script(command, sentinel))
+            await process.write(self._build_script(command, sentinel))
         except ShielingError:
             pass  # The shell has ended; its streams tell the rest.
         mark = f"\n{sentinel}".encode()
         rest, _ = await asyncio.gather(stdout.until(mark), stderr.until(mark))
         if rest is not None:
             return _parse_rc(rest + b"\n"), True
-        outcome = await _guarded(process.wait())
-        return _exit_code(outcome), False
+        outcome = await guarded(process.wait())
+        return exit_code_of(outcome), False
+
+    def _build_script(self, command: str, sentinel: str) -> str:
+        """Returns the input for one command: the command, then a line with its exit code.
+
+        `command eval` keeps a shell alive whose syntax error would end it; `||` keeps `set -e` from
+        ending it. The line on standard error tells that this stream is complete too.
+        """
+        return (
+            f"__af_rc=0; command eval {_quote(command)} </dev/null || __af_rc=$?; "
+            f"command printf '\\n{sentinel}_%s\\n' \"$__af_rc\" >&8; "
+            f"command printf '\\n{sentinel}\\n' >&9\n"
+        )
 
     async def _stop(self) -> None:
         process, self._proc = self._proc, None
@@ -446,27 +562,8 @@ class PipedSession(_Session):
             await process.kill()
 
 
-def session_class(argv: Sequence[str]) -> type[ShellSession] | type[PipedSession]:
-    """Returns what keeps a shell: bash without further options has the better one."""
-    flags = {"--noprofile", "--norc"}
-    return ShellSession if is_bash(argv) and flags.issuperset(argv[1:]) else PipedSession
-
-
 def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def _script(command: str, sentinel: str) -> str:
-    """Returns the input for one command: the command, then a line with its exit code.
-
-    `command eval` keeps a shell alive whose syntax error would end it; `||` keeps `set -e` from
-    ending it. The line on standard error tells that this stream is complete too.
-    """
-    return (
-        f"__af_rc=0; command eval {_quote(command)} </dev/null || __af_rc=$?; "
-        f"command printf '\\n{sentinel}_%s\\n' \"$__af_rc\" >&8; "
-        f"command printf '\\n{sentinel}\\n' >&9\n"
-    )
 
 
 def _parse_rc(after: bytes) -> int:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ... import AsyncShieling
 from . import _framework
+from ._executor import run_stateless
 from ._lock import LoopsLock
 from ._policy import ShellPolicy, ShellRequest
 from ._resolve import is_powershell, resolve_shell
 from ._session import (
-    PipedSession,
+    BashSession,
     ShellSession,
     check_cap,
     check_program,
     open_shieling,
-    run_stateless,
-    session_class,
+    variables_of,
 )
 from ._types import (
     ShellCommandError,
@@ -124,7 +124,7 @@ class ShellToolBase:
     _timeout: float | None
     _approval_mode: ApprovalMode
     _on_command: Callable[[str], None] | None
-    _session: ShellSession | PipedSession | None
+    _session: ShellSession | None
 
     async def start(self) -> None:
         raise NotImplementedError
@@ -172,7 +172,7 @@ class ShellToolBase:
         return False
 
     async def _run_in(
-        self, session: ShellSession | PipedSession, command: str, timeout: float | None
+        self, session: ShellSession, command: str, timeout: float | None
     ) -> ShellResult:
         return await session.run(command, timeout=timeout)
 
@@ -216,7 +216,8 @@ class LocalShellTool(ShellToolBase):
             before them.
         policy: What `evaluate` is called on before each command. Default: everything is allowed.
         timeout: Seconds of one command; `None` for no limit.
-        max_output_bytes: Bytes kept of each stream, beginning and end.
+        max_output_bytes: Bytes kept of each stream, beginning and end. The keyword `max_output` of
+            `shieling` has no part in it.
         approval_mode: Whether the framework asks a person before each call.
         acknowledge_unsafe: Has to be set for `never_require`.
         on_command: Called with each command that may run, before it does.
@@ -270,12 +271,11 @@ class LocalShellTool(ShellToolBase):
             self._env = dict(env or {})
         elif env is not None:
             # A sandbox gets nothing of this process unasked.
-            self._env = {**(os.environ if environment == "local" else {}), **env}
+            self._env = {**(os.environ if environment == "local" else {}), **dict(env)}
         self._interactive_argv = resolve_shell(shell, interactive=True)
         self._stateless_argv = resolve_shell(shell, interactive=False)
-        self._session: ShellSession | PipedSession | None = None
+        self._session: ShellSession | None = None
         self._shieling: AsyncShieling | None = None
-        self._inherited: dict[str, str] = {}
         self._session_lock: LoopsLock | None = None
 
     def _get_session_lock(self) -> LoopsLock:
@@ -290,15 +290,15 @@ class LocalShellTool(ShellToolBase):
             return
         async with self._get_session_lock():
             if self._session is None:
-                session = session_class(self._interactive_argv)(
+                session = ShellSession(
                     self._interactive_argv,
                     workdir=self._workdir,
                     env=self._env,
                     max_output_bytes=self._max_output_bytes,
-                    environment=self._environment,
-                    options=self._options,
+                    **self._elsewhere(),
                 )
-                self._check_shell(self._interactive_argv)
+                if self._environment == "local":
+                    check_program(self._interactive_argv[0], self._env)
                 self._session = session
             await self._session.start()
 
@@ -312,57 +312,44 @@ class LocalShellTool(ShellToolBase):
             if shieling is not None:
                 await shieling.close()
 
+    def _elsewhere(self) -> dict[str, Any]:
+        """Returns the keywords of a session that does not simply run on this host."""
+        if self._environment == "local" and not self._options:
+            return {}
+        return {"environment": self._environment, "options": self._options}
+
     async def _run_in(
-        self, session: ShellSession | PipedSession, command: str, timeout: float | None
+        self, session: ShellSession, command: str, timeout: float | None
     ) -> ShellResult:
-        if isinstance(session, PipedSession):
-            return await session.run(self._maybe_reanchor(command), timeout=timeout)
-        anchor = self._workdir if self._confine_workdir else None
-        return await session.run(command, timeout=timeout, anchor=anchor)
+        if isinstance(session, BashSession):
+            anchor = self._workdir if self._confine_workdir else None
+            return await session.run(command, timeout=timeout, anchor=anchor)
+        return await session.run(self._maybe_reanchor(command), timeout=timeout)
 
     async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
-        check_cap(self._max_output_bytes)
-        self._check_shell(self._stateless_argv)
-        async with self._get_session_lock():
-            if self._shieling is None:
-                self._inherited = dict(os.environ)
-                self._shieling = open_shieling(
-                    self._environment,
-                    workdir=self._workdir,
-                    env=self._env,
-                    max_output_bytes=self._max_output_bytes,
-                    options=self._options,
-                )
-            shieling = self._shieling
-        gone = self._workdir is not None and not os.path.isdir(self._workdir)
-        if gone and self._environment != "memory":
-            raise ShellExecutionError(
-                f"the working directory {self._workdir!r} does not exist any more; "
-                "the command did not run"
-            )
+        elsewhere: dict[str, Any] = {}
+        env: Mapping[str, str] | None = self._env
+        if self._elsewhere():
+            check_cap(self._max_output_bytes)
+            env = variables_of(self._env, self._environment, self._options)
+            elsewhere["shieling"] = await self._open()
         return await run_stateless(
-            shieling,
             self._stateless_argv,
             command,
-            env=self._changed_variables(),
+            workdir=self._workdir,
+            env=env,
             timeout=timeout,
             max_output_bytes=self._max_output_bytes,
+            **elsewhere,
         )
 
-    def _check_shell(self, argv: Sequence[str]) -> None:
-        """Raises `FileNotFoundError` if there is no such shell on this host."""
-        if self._environment == "local":
-            check_program(argv[0], self._env)
-
-    def _changed_variables(self) -> dict[str, str | None]:
-        """Returns what changed in this process's variables since the environment was opened."""
-        if self._env is not None or self._environment != "local":
-            return {}
-        changed: dict[str, str | None] = {
-            name: value for name, value in os.environ.items() if self._inherited.get(name) != value
-        }
-        changed.update((name, None) for name in self._inherited if name not in os.environ)
-        return changed
+    async def _open(self) -> AsyncShieling:
+        async with self._get_session_lock():
+            if self._shieling is None:
+                self._shieling = open_shieling(
+                    self._environment, workdir=self._workdir, options=self._options
+                )
+            return self._shieling
 
     def _description(self) -> str:
         return _default_description(self._mode)

@@ -15,15 +15,18 @@ def truncate_head_tail(data: bytes, cap: int) -> tuple[str, bool]:
         return data.decode("utf-8", errors="replace"), False
     head = data[: cap // 2]
     tail = data[len(data) - (cap - cap // 2) :]
-    dropped = len(data) - cap
-    return (
-        f"{head.decode('utf-8', errors='replace')}"
-        f"\n[... truncated {dropped} bytes ...]\n"
-        f"{tail.decode('utf-8', errors='replace')}",
-        True,
-    )
+    return around_marker(head, tail, len(data) - cap), True
 
 
 def truncate_text_head_tail(text: str, cap: int) -> tuple[str, bool]:
     """Returns `text` cut as `truncate_head_tail` cuts its UTF-8 bytes."""
     return truncate_head_tail(text.encode("utf-8", errors="replace"), cap)
+
+
+def around_marker(head: bytes, tail: bytes, dropped: int) -> str:
+    """Returns the text of a beginning and an end, with a line between them that tells what is left out."""
+    return (
+        f"{head.decode('utf-8', errors='replace')}"
+        f"\n[... truncated {dropped} bytes ...]\n"
+        f"{tail.decode('utf-8', errors='replace')}"
+    )
