@@ -125,10 +125,70 @@ def test_an_impossible_part_of_a_file_is_refused(offset: int, limit: int) -> Non
         ("a.py", "?.py", True),
         ("ab.py", "?.py", False),
         ("a+b", "a+b", True),
+        ("a.py", "[abc].py", True),
+        ("d.py", "[abc].py", False),
+        ("d.py", "[!a-c].py", True),
+        ("a/b", "a[!x]b", False),
+        ("x/].py", "**/[]].py", True),
+        ("[.py", "[.py", True),
+        ("\\.py", "[\\].py", True),
     ],
 )
 def test_globs_match_as_the_originals(path: str, pattern: str, answer: bool) -> None:
     assert glob_match(path, pattern) is answer
+
+
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_globs_and_errors_are_the_same_where_an_environment_shows_the_files(
+    environment: str, tmp_path: Path
+) -> None:
+    need(environment)
+    (tmp_path / "sub" / "empty").mkdir(parents=True)
+    (tmp_path / "hidden").mkdir()
+    for name in ("a.txt", "[.txt", ".dotted", "sub/b.py", "hidden/key"):
+        (tmp_path / name).touch()
+    (tmp_path / "to-sub").symlink_to("sub")
+    (tmp_path / "to-nowhere").symlink_to("nowhere")
+    (tmp_path / "outside").symlink_to("/etc")
+    patterns = (
+        "* ** **/* */ **/ */* [a].txt [[].txt [!a]* sub su? sub/* sub/*.py to-sub/* outside/* **/*.py */*.py nothing "
+        ". ./* sub/./* .* **/b.py sub/** [ab] a.tx[a-z] {a,b}.txt"
+    ).split()
+
+    async def answers(files: LocalEnvironment) -> list[Any]:
+        found: list[Any] = []
+        for path in (".", "sub", "to-sub", "nowhere", "a.txt", str(tmp_path)):
+            for pattern in ("", *patterns):
+                try:
+                    found.append((path, pattern, sorted(await files.glob(pattern, path=path))))
+                except (OSError, ValueError, IndexError) as error:
+                    found.append((path, pattern, repr(error)))
+        for path in ("sub", "to-sub", "."):
+            with pytest.raises(IsADirectoryError) as caught:
+                await files.write_file(path, "x")
+            found.append(str(caught.value))
+        with pytest.raises(FileNotFoundError) as caught_too:
+            await files.replace_str("sub", "a", "b")
+        found.append(str(caught_too.value))
+        return found
+
+    plain = run(answers(LocalEnvironment(tmp_path)))
+    ruled = {"deny": ["nothing-of-these"]}
+    for keywords in ({}, {"shieling": ruled}):
+        mine = run(answers(LocalEnvironment(tmp_path, environment=environment, **keywords)))
+        for one, other in zip(mine, plain):
+            assert one == other
+    guarded = LocalEnvironment(tmp_path, environment=environment, shieling={"ignore": ["hidden"]})
+    shown = run(guarded.glob("**/*"))
+    assert "sub/empty" in shown and not any(name.startswith("hidden") for name in shown)
+
+
+def test_a_time_without_end_is_no_limit_and_a_variable_is_text(env: LocalEnvironment) -> None:
+    assert run(env.shell("echo a", timeout=float("inf"))).output == "a\n"
+    with pytest.raises(ValueError, match="timeout must be positive"):
+        run(env.shell("true", timeout=float("nan")))
+    with pytest.raises(TypeError):
+        run(env.shell("true", env={"A": 1}))  # type: ignore[dict-item]
 
 
 def test_edits_are_exact() -> None:

@@ -136,8 +136,8 @@ def seconds_of(timeout: Any) -> float:
 
 
 def time_limit(timeout: float | None) -> float:
-    """The time of a command for the package, where ``None`` means no limit."""
-    return NO_LIMIT_SECONDS if timeout is None else timeout
+    """The time of a command for the package, where ``None`` and infinity mean no limit."""
+    return NO_LIMIT_SECONDS if timeout is None or timeout == math.inf else timeout
 
 
 def approval_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -239,15 +240,24 @@ def format_lines(text: str, offset: int, limit: int) -> str:
 
 
 def glob_match(path: str, pattern: str) -> bool:
-    """Tell whether `path` matches `pattern`: ``*`` and ``?`` within a name, ``**`` across any number of them.
+    """Tell whether `path` matches `pattern`: ``*``, ``?`` and ``[…]`` within a name, ``**`` across any number of them.
 
     >>> glob_match("src/a/b.py", "src/**/*.py"), glob_match("src/b.py", "src/**/*.py"), glob_match("src/b.py", "*.py")
     (True, True, False)
     """
     tokens = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    expression = "".join(tokens.get(part) or re.escape(part) for part in parts)
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\])", pattern)
+    expression = "".join(tokens.get(part) or _class_of(part) or re.escape(part) for part in parts)
     return re.fullmatch(expression, path, re.DOTALL) is not None
+
+
+def _class_of(part: str) -> str | None:
+    """The expression for a part of a pattern such as ``[!a-c]``; ``None`` for another part."""
+    if len(part) < 3 or part[0] != "[":
+        return None
+    # What stands around it is not the same in all versions of Python.
+    translated = re.fullmatch(r"\(\?s:(.*)\)\\[Zz]", fnmatch.translate(part), re.DOTALL)
+    return f"(?!/){translated.group(1)}" if translated else None
 
 
 def apply_edit(text: str, old_string: str, new_string: str, path: str, *, replace_all: bool) -> tuple[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import posixpath
 import re
 import secrets
@@ -302,7 +301,7 @@ class DockerEnvironment(ExecutionEnvironment):
     async def shell(
         self, command: str, *, timeout: float | None = 120, env: dict[str, str] | None = None
     ) -> ExecutionResult:
-        if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+        if timeout is not None and not timeout > 0:
             raise ValueError(f"timeout must be positive or None, got {timeout}")
         # One pipe for both streams, so that their order is that in which they were written.
         if len(command) < _LONGEST_WORD:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import math
 import os
 import signal
 import stat
@@ -19,6 +18,7 @@ from .._execution import (
     HostVariables,
     approval_options,
     exit_status,
+    given_variables,
     host_variables,
     is_judged_as_written,
     kept_bytes,
@@ -50,6 +50,8 @@ __all__ = ["LocalEnvironment", "LocalEnvironmentProcess"]
 
 _LARGEST_FILE = 64 * 1024 * 1024
 _CHUNK = 8192
+# A pattern of `Shieling` that ends with a slash finds directories, and another one what is none.
+_DIRECTORIES = "**/"
 # Entries of one answer of `Shieling`; more are asked for page by page.
 _PAGE = 10_000
 _TIMED_OUT = "[Command timed out]"
@@ -205,7 +207,7 @@ class LocalEnvironment(ExecutionEnvironment):
 
     def _variables(self, env: Mapping[str, str] | None) -> dict[str, str]:
         host = host_variables(self._host_env) if self._inherit_env else {}
-        return {**host, **self._env_vars, **(env or {})}
+        return {**host, **given_variables({**self._env_vars, **(env or {})})}
 
     async def _given(self, env: Mapping[str, str] | None) -> dict[str, str | None]:
         """The variables of a command, and ``None`` for each that `Shieling` would give it unasked."""
@@ -287,13 +289,14 @@ class LocalEnvironment(ExecutionEnvironment):
             return data
         return await asyncio.to_thread(_read, self._resolve_path(path), path)
 
-    async def _file(self, path: str, call: Callable[[], Any]) -> Any:
+    async def _file(self, path: str, call: Callable[[], Any], *, writes: bool = False) -> Any:
         """Run a method for files of `Shieling`, with the errors of the original."""
         from shieling import DeniedError, FileError
 
+        full = self._root_dir / path
         if self._environment != "memory":
             # A sandbox shows some of the host's files besides the root's.
-            self._resolve_path(path)
+            full = self._resolve_path(path)
         try:
             return await call()
         except DeniedError as error:
@@ -301,14 +304,17 @@ class LocalEnvironment(ExecutionEnvironment):
         except FileError as error:
             raise {
                 "not_found": FileNotFoundError(f"File not found: {path}"),
-                "is_directory": FileNotFoundError(f"'{path}' is a directory, not a file."),
+                "is_directory": IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(full))
+                if writes
+                else FileNotFoundError(f"'{path}' is a directory, not a file."),
                 "not_a_directory": NotADirectoryError(f"Not a directory: {path}"),
                 "outside": _outside(path),
             }.get(error.code) or OSError(str(error)) from None
 
     async def write_file(self, path: str, content: str | bytes) -> None:
         if self._guarded:
-            await self._file(path, lambda: self._execution.asynchronous().write_file(path, content))
+            shieling = self._execution.asynchronous()
+            await self._file(path, lambda: shieling.write_file(path, content), writes=True)
             return
         data = content.encode("utf-8") if isinstance(content, str) else content
         await asyncio.to_thread(_write, self._resolve_path(path), data)
@@ -316,7 +322,10 @@ class LocalEnvironment(ExecutionEnvironment):
     async def replace_str(self, path: str, old: str, new: str, *, replace_all: bool = False) -> int:
         if not self._guarded and not self._resolve_path(path).is_file():
             raise FileNotFoundError(f"File not found: {path}")
-        data = await self._bytes(path)
+        try:
+            data = await self._bytes(path)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"File not found: {path}") from None
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -366,25 +375,28 @@ class LocalEnvironment(ExecutionEnvironment):
     async def glob(self, pattern: str, *, path: str = ".") -> list[str]:
         if os.path.isabs(pattern) or ".." in Path(pattern).parts:
             raise _outside(pattern)
-        if self._guarded:
-            prefix = self._prefix(path)
-            return [f"{prefix}{name}" for name in await self._names(path) if glob_match(name, pattern)]
+        if self._environment == "memory":
+            start = len(self._prefix(path))
+            names = [*await self._names(path), *await self._names(path, _DIRECTORIES)]
+            return sorted(name for name in names if glob_match(name[start:], pattern))
         directory = self._resolve_path(path)
-        return await asyncio.to_thread(
-            lambda: [self._relative(found) for found in sorted(directory.glob(pattern)) if self._inside(found)]
-        )
+        found = await asyncio.to_thread(lambda: [one for one in sorted(directory.glob(pattern)) if self._inside(one)])
+        if self._guarded:
+            # Of what is there, what `Shieling` shows.
+            below = self._relative(directory)
+            shown = {*await self._names(below), *await self._names(below, _DIRECTORIES), below}
+            found = [one for one in found if self._relative(one.parent.resolve() / one.name) in shown]
+        return [self._relative(one) for one in found]
 
-    async def _names(self, path: str) -> list[str]:
-        """All files and directories below a directory, relative to it; none if it is not there."""
-        shieling = self._execution.asynchronous()
+    async def _names(self, path: str, pattern: str = "**/*") -> list[str]:
+        """All files below a directory, or directories, relative to the root; none if it is not there."""
+        find = partial(self._execution.asynchronous().glob, pattern, ignored=True, dotted=True, limit=_PAGE)
         try:
-            pages = await self._pages(
-                path,
-                lambda after: shieling.glob("**/*", path=path, ignored=True, dotted=True, limit=_PAGE, after=after),
-            )
+            pages = await self._pages(path, lambda after: find(path=path, after=after))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [name for page in pages for name in page.paths]
+        prefix = self._prefix(path)
+        return [f"{prefix}{name.rstrip('/')}" for page in pages for name in page.paths]
 
     async def _pages(self, path: str, call: Callable[[str | None], Any]) -> list[Any]:
         """All pages of an answer."""
@@ -446,12 +458,11 @@ class LocalEnvironment(ExecutionEnvironment):
             if not any(part.startswith(".") for part in name.split("/")):
                 texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
         else:
-            prefix = self._prefix(path)
-            for relative in await self._names(path):
-                name = f"{prefix}{relative}"
+            start = len(self._prefix(path))
+            for name in await self._names(path):
                 if any(part.startswith(".") for part in name.split("/")):
                     continue
-                if glob_pattern and not glob_match(relative, f"**/{glob_pattern}"):
+                if glob_pattern and not glob_match(name[start:], f"**/{glob_pattern}"):
                     continue
                 try:
                     data = await self._bytes(name)
@@ -475,7 +486,7 @@ def _outside(path: str) -> PermissionError:
 
 
 def _check_timeout(timeout: float | None) -> None:
-    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+    if timeout is not None and not timeout > 0:
         raise ValueError(f"timeout must be positive or None, got {timeout}")
 
 
