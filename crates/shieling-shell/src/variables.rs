@@ -34,6 +34,8 @@ pub(crate) struct Variables {
     pub(crate) may_abort: bool,
     /// Whether a wildcard that matches nothing may become no word.
     pub(crate) nullglob: bool,
+    /// Whether a trap may run between commands (`DEBUG`, `ERR`), so that it prints where they do.
+    pub(crate) traps_between: bool,
     /// Whether the way in which words are split is changed.
     pub(crate) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
@@ -104,6 +106,7 @@ impl Variables {
             && (self.any_associative || !found.any_associative)
             && (self.may_abort || !found.may_abort)
             && (self.nullglob || !found.nullglob)
+            && (self.traps_between || !found.traps_between)
             && (self.splits_otherwise || !found.splits_otherwise)
             && (self.dotglob || !found.dotglob)
             && (self.extglob || !found.extglob)

@@ -265,17 +265,48 @@ fn string(text: &str) -> Option<(Option<String>, &str)> {
 }
 
 fn regex(text: &str) -> Option<&str> {
-    let (mut escaped, mut bracket) = (false, false);
-    for (at, character) in text.char_indices() {
+    let mut escaped = false;
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
         match character {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '[' => bracket = true,
-            ']' => bracket = false,
-            '/' if !bracket => return Some(&text[at + 1..]),
+            '[' => {
+                let length = bracket(&text[at..])?;
+                while characters.next_if(|(next, _)| *next < at + length).is_some() {}
+            }
+            '/' => return Some(&text[at + 1..]),
             '\n' => return None,
             _ => {}
         }
     }
     None
+}
+
+/// The length of a bracket expression, if every awk reads it alike: without a slash, which ends the expression for some,
+/// and without brackets and backslashes in it but for classes (`[:alpha:]`).
+fn bracket(text: &str) -> Option<usize> {
+    let mut rest = text.strip_prefix('[')?;
+    rest = rest.strip_prefix('^').unwrap_or(rest);
+    rest = rest.strip_prefix(']').unwrap_or(rest);
+    loop {
+        let next = rest.chars().next()?;
+        rest = match next {
+            ']' => return Some(text.len() - rest.len() + 1),
+            '[' => {
+                let class = rest.strip_prefix("[:")?;
+                let end = class.find(":]")?;
+                if !class[..end].bytes().all(|byte| byte.is_ascii_lowercase()) {
+                    return None;
+                }
+                &class[end + 2..]
+            }
+            '/' | '\n' => return None,
+            '\\' => {
+                let escaped = rest[1..].chars().next().filter(|next| !"/\n".contains(*next))?;
+                &rest[1 + escaped.len_utf8()..]
+            }
+            other => &rest[other.len_utf8()..],
+        };
+    }
 }

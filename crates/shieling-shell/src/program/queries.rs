@@ -245,6 +245,7 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
     let class = match name {
         // With names of files behind the numbers, the names come along.
         "wc" if words.is_empty()
+            && found.options.len() <= 1
             && only(&[
                 "-l",
                 "--lines",
@@ -320,6 +321,8 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
                 Some(_) | None => Hidden::Anything,
             }
         }
+        // It prints a line for each user.
+        "id" if words.len() > 1 => Hidden::Anything,
         "id" if flag(&["-u", "--user", "-g", "--group"]) => {
             match (
                 only(&["-u", "--user", "-g", "--group", "-r", "--real"]),
@@ -382,7 +385,8 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
     if found.options.iter().any(|given| !given.choice.is_harmless()) {
         return None;
     }
-    let has = |option: &str| rest.iter().any(|word| word == option);
+    // Behind `--` stand paths.
+    let has = |option: &str| rest.iter().take_while(|word| *word != "--").any(|word| word == option);
     let plain = |word: &str| {
         word.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte))
@@ -395,7 +399,11 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
             .all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()))
     };
     Some(match sub.as_ref() {
-        "rev-list" if has("--count") => Hidden::Number,
+        "rev-list"
+            if has("--count") && dashed(&["--count", "--all", "--no-merges", "--merges", "--first-parent", "--"]) =>
+        {
+            Hidden::Number
+        }
         "rev-parse"
             if dashed(&["--short", "--verify", "-q", "--quiet"]) && rest.iter().all(|word| names_a_commit(word)) =>
         {

@@ -10,7 +10,7 @@ use crate::program::Printed;
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
-use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
+use crate::syntax::tree::{self, Command, Expansion, Operation, Parameter, Piece, PieceKind, Separator, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
 use crate::variables::{HOME, ambient, as_found};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
@@ -290,6 +290,9 @@ impl Reader<'_> {
             PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
             PieceKind::Substitution(text) => {
                 let printed = self.substitution(text, place.inner(piece.start + 2))?;
+                // Its first number ends the word that stands before it, and others follow.
+                let follow = !quoted && !atoms.is_empty() && text.trim_start().starts_with("seq");
+                let printed = if follow { Printed::ANYTHING } else { printed };
                 self.add_printed(printed, quoted, span, atoms)?;
             }
             PieceKind::Backquoted(text) => {
@@ -385,17 +388,43 @@ impl Reader<'_> {
         if redirects || elsewhere || text.contains("|&") {
             return Ok(Printed::ANYTHING);
         }
-        match self.printed(first) {
-            // It may print nothing where it is not all of the text: it need not run.
-            Printed::WorkingDirectory
-                if text
-                    .bytes()
-                    .any(|byte| !byte.is_ascii_alphabetic() && !b" -".contains(&byte)) =>
-            {
-                Ok(Printed::Text(Hidden::Path))
-            }
-            printed => Ok(printed),
+        if !self.prints_by_its_last_command(text, place, first)? {
+            return Ok(Printed::ANYTHING);
         }
+        Ok(self.printed(first))
+    }
+
+    /// Whether what a text prints is what the last command that was read prints: it is one pipeline of simple commands,
+    /// of which the last is that command and was not started by another, and no trap prints as well.
+    fn prints_by_its_last_command(&mut self, text: &str, place: Place, first: usize) -> Result<bool, Unreadable> {
+        if self.variables.traps_between || self.found.traps_between {
+            return Ok(false);
+        }
+        let program = self.parsed(text).map_err(|_| unparsable(place.span(0, text.len())))?;
+        let [(list, Separator::Sequence)] = program.list.0.as_slice() else {
+            return Ok(false);
+        };
+        let simple = |command: &Command| match command {
+            Command::Simple(simple) => simple.name.as_ref().map(|name| name.range),
+            Command::Compound(..) | Command::Function(_) => None,
+        };
+        let stages: Vec<_> = list.first.seq.iter().filter_map(simple).collect();
+        if !list.additional.is_empty() || stages.len() != list.first.seq.len() {
+            return Ok(false);
+        }
+        let read = self.reading.commands.get(first..).unwrap_or_default();
+        let (Some(name), Some(last)) = (stages.last(), read.last()) else {
+            return Ok(false);
+        };
+        // Where the text was put together, all of it stands in one place.
+        let is_last = match place {
+            Place::From(_) => last
+                .argv
+                .first()
+                .is_some_and(|word| word.span == place.span(name.start, name.end)),
+            Place::Within(_) => read.len() == stages.len(),
+        };
+        Ok(is_last)
     }
 
     /// A text that stands for a word inside an expansion, such as a default value.

@@ -412,6 +412,17 @@ impl Reader<'_> {
                         if text.known().is_some_and(|text| text.contains("!(")) {
                             self.doubt_pattern(text.span);
                         }
+                        // Others do not run within substitutions, or only at a signal.
+                        let between = |word: &Word| {
+                            word.known().is_none_or(|name| {
+                                let name = name.to_ascii_uppercase();
+                                ["DEBUG", "ERR", "RETURN"].contains(&name.trim_start_matches("SIG"))
+                                    || name.parse::<u8>().is_ok_and(|number| number > 60)
+                            })
+                        };
+                        if args.iter().any(between) {
+                            (self.found.traps_between, self.looked_up) = (true, true);
+                        }
                         for one in text.alternatives(MAX_NAMES).unwrap_or_default() {
                             if let Some(known) = one.known() {
                                 let kept = self.found.definitions.trap(&known);

@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 
     /// The tree of a text, which is parsed once however often it is walked.
-    fn parsed(&mut self, text: &str) -> syntax::Result<Rc<tree::Program>> {
+    pub(super) fn parsed(&mut self, text: &str) -> syntax::Result<Rc<tree::Program>> {
         if let Some(program) = self.parsed.get(text) {
             return Ok(Rc::clone(program));
         }
