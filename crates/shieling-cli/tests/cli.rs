@@ -42,6 +42,8 @@ mod network;
 mod official;
 #[path = "cli/options.rs"]
 mod options;
+#[path = "cli/random.rs"]
+mod random;
 #[path = "cli/recordings.rs"]
 mod recordings;
 #[path = "cli/orphans.rs"]
@@ -50,6 +52,9 @@ mod orphans;
 mod replay;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+// What is tried with change sets alone too.
+#[path = "../../shieling-changes/tests/changes/scripts.rs"]
+mod scripts;
 #[path = "cli/shell.rs"]
 mod shell;
 #[path = "cli/ssh.rs"]

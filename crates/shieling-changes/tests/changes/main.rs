@@ -13,3 +13,4 @@ mod kills;
 mod live;
 mod random;
 mod renames;
+mod scripts;

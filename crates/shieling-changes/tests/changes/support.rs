@@ -140,7 +140,9 @@ pub(crate) fn tree(root: &Path) -> Tree {
             } else if data.is_file() {
                 (read(&root.join(&path)), data.mode() & 0o7777)
             } else {
-                directories.push(path.clone());
+                if data.is_dir() {
+                    directories.push(path.clone());
+                }
                 (Vec::new(), data.mode() & 0o7777)
             };
             let kind = match (data.is_dir(), data.is_file(), data.is_symlink()) {
