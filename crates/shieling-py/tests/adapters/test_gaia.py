@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -274,11 +275,30 @@ def test_the_validator_allows(words: list[str]) -> None:
         ["git", "branch", "evil"],
         ["git", "remote", "add", "z", "u"],
         ["git", "diff", "--output=F"],
+        ["git", "log", "--ext-d"],
+        ["git", "diff", "--no-ind", "a", "b"],
+        ["git", "help", "-aw", "log"],
+        ["git", "log", "-Ofile"],
+        ["powershell", "-E", "x"],
+        ["powershell", "Get-Date", "|", "calc"],
+        ["pwsh", "-Command", "Get-Date"],
     ],
 )
 def test_the_validator_refuses(words: list[str]) -> None:
     found = ShellToolsMixin._validate_command(words[0], words, " ".join(words))
     assert found is not None and found["status"] == "error" and found["has_errors"] is True
+
+
+@pytest.mark.parametrize("words", [["git", "log", "--text"], ["git", "ls-files", "-o"], ["powershell", "-NoLogo", "-c", "Get-X"]])
+def test_the_validator_knows_what_only_looks_alike(words: list[str]) -> None:
+    assert ShellToolsMixin._validate_command(words[0], words, " ".join(words)) is None
+
+
+@pytest.mark.parametrize("command", ["ls -Z9", "wc -Q"])
+def test_what_is_not_known_to_read_is_refused_in_one_line_with_a_hint(agent: Agent, command: str) -> None:
+    found = agent.run_shell_command(command)
+    assert found["executed"] is False and found["hint"]
+    assert re.fullmatch(r"'.+' is not allowed: .+", found["error"])
 
 
 @pytest.mark.parametrize("text", ["a && b", "a & ", "a > f", "a >> f", "a < f", "a || b", "a; b", "`a`", "$(a)"])
@@ -300,6 +320,9 @@ def test_no_operator_is_hidden(agent: Agent, text: str) -> None:
         ("echo a\\;b", "a;b\n"),
         ("grep -c 'a|b' a.txt", "0\n"),
         ("echo '$(x)'", "$(x)\n"),
+        ("echo #c", "#c\n"),
+        ("echo 'a b' #c '#d' \\#e f#g \"\"#h", "a b #c #d #e f#g #h\n"),
+        ("echo \\ #c", " #c\n"),
     ],
 )
 def test_quoted_operators_are_data(agent: Agent, command: str, stdout: str) -> None:

@@ -87,32 +87,57 @@ def test_a_scripted_model_calls_the_tool(agent: ShellAgent) -> None:
 def test_the_validator_allows_nothing_that_gaias_refuses(tmp_path: Path) -> None:
     from gaia.agents.tools.shell_tools import ShellToolsMixin as Theirs
 
-    words = ["ls", ".", "-exec", "-EXEC", "-delete", "-name", "*.py", "-printf", "-o", "-ro/x", "--o", "--out=x", "-k2"]
-    words += [
-        "in",
-        "out",
-        "-f",
-        "2",
-        "-c",
-        "status",
-        "push",
-        "-C",
-        "/tmp",
-        "--git-dir=/x",
-        "log",
-        "commit",
-        "-i",
-        "-",
-        "-u",
-    ]
-    heads = ["ls", "find", "sort", "uniq", "git", "rm", "sed", "tee", "cat", "systeminfo", "awk", "grep", "bash"]
-    dice = random.Random(7)
-    for _ in range(400):
-        argv = [dice.choice(heads), *(dice.choice(words) for _ in range(dice.randint(0, 4)))]
+    def refused(argv: list[str]) -> None:
         command = shlex.join(argv)
         theirs = Theirs._validate_command(argv[0], argv, command)
-        if theirs is not None:
-            assert ShellToolsMixin._validate_command(argv[0], argv, command) is not None, command
+        mine = ShellToolsMixin._validate_command(argv[0], argv, command)
+        assert theirs is None or mine is not None, (command, theirs)
+
+    words = ["ls", ".", "-exec", "-EXEC", "-delete", "-name", "*.py", "-printf", "-o", "-ro/x", "--o", "--out=x", "-k2"]
+    words += ["in", "out", "-f", "2", "-c", "status", "push", "-C", "/tmp", "--git-dir=/x", "log", "commit", "-i", "-"]
+    words += ["-u", "/o", "/out", "/output", "/append:f", "--a", "-O", "-Ox", "-w", "--web", "help", "diff", "branch", "-D"]
+    words += ["remote", "update", "set-url", "--ext-diff", "--textconv", "--filters", "--no-index", "--exec=x", "-oo"]
+    words += ["--upload-pack=x", "--receive-pack", "--open-files-in-pager", "show", "ls-files", "cpu", "get", "call"]
+    words += ["rev-parse", "describe", "--list", "--contains", "x", "-m", "--merged", "-v", "-vv", "--set-upstream-to=x"]
+    heads = ["ls", "find", "sort", "uniq", "git", "rm", "sed", "tee", "cat", "systeminfo", "awk", "grep", "bash"]
+    heads += ["git", "git", "git", "wmic", "pwsh"]
+    dice = random.Random(7)
+    for _ in range(3000):
+        refused([dice.choice(heads), *(dice.choice(words) for _ in range(dice.randint(0, 4)))])
+
+
+POWERSHELL_WORDS = [
+    *("-enc", "-e", "-encod", "-EncodedArguments", "-ec", "-ea", "/enc", "-fi", "-f", "-exec", "-executionp", "-ep", "-nop"),
+    *("-w", "-Version", "-PSConsoleFile", "-WorkingDirectory", "-NoLogo", "-Sta", "/mta", "-Command", "-c", "-Com", "/c"),
+    *("-CommandWithArgs", "-InputFormat", "-x:y", "-enc:x", "", "x", "2"),
+]
+POWERSHELL_TEXTS = [
+    *("Get-Process", "Get-Date | Select-Object Year", "Get-Process; calc", "(Get-Item x).Delete()", "(Get-Date)"),
+    *("[System.IO.File]::WriteAllText('a','b')", "Get-Content x > y", "$x=1", "calc.exe", "Get-Process | calc", ". x.ps1"),
+    *("&x", "& 'x'", "get-x\nrm y", "del x", "ls", "Get-Process && rm x", "Get-Content \"$(rm x)\"", "Get-Item `x", ".\\x"),
+    *("Get-Process | Out-File x", "Get-Process | Tee-Object x", "Get-Content C:/log.txt", "C:\\x.exe", "Get-X | /bin/rm"),
+    *("Get-Content @(rm x)", "cmd /c del x", "Get-X | ForEach-Object {rm $_}", "1", "'Get-X'", "get-", "x get-date", "|"),
+    *("Get-Date|", "iex x", "Get-X.ToString ()", "Set-X", "Get-X -Y set-z"),
+]
+
+
+def test_no_text_for_powershell_is_allowed_that_gaias_refuses(tmp_path: Path) -> None:
+    from gaia.agents.tools.shell_tools import ShellToolsMixin as Theirs
+
+    dice = random.Random(8)
+    calls = [["powershell"], *(["powershell", "-Command", text] for text in POWERSHELL_TEXTS)]
+    for _ in range(3000):
+        options = [dice.choice(POWERSHELL_WORDS) for _ in range(dice.randint(0, 3))]
+        texts = [dice.choice(POWERSHELL_TEXTS) for _ in range(dice.randint(0, 2))]
+        calls.append([dice.choice(["powershell", "powershell.exe"]), *options, *texts])
+    allowed = 0
+    for argv in calls:
+        command = " ".join(argv)
+        theirs = Theirs._validate_command(argv[0], argv, command)
+        mine = ShellToolsMixin._validate_command(argv[0], argv, command)
+        assert theirs is None or mine is not None, (argv, theirs)
+        allowed += mine is None
+    assert allowed > 20
 
 
 def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from ._rules import (
     refusal,
     split_pipes,
     validate_command,
+    without_comments,
 )
 
 __all__ = ["MAX_OUTPUT_CHARS", "ShellToolsMixin"]
@@ -328,7 +329,7 @@ class ShellToolsMixin:
             return found
         execution = self._shell_execution(cwd)
         blocking = execution.blocking()
-        text = _lower_case(command, segments)
+        text = without_comments(_lower_case(command, segments))
         verdict = blocking.why(text)
         for seen in verdict.commands:
             # What bash makes of the text, should it ever differ from the words above.
@@ -385,7 +386,8 @@ class ShellToolsMixin:
         outcome = runner.blocking().run(text, timeout=timeout, env=host_variables(host))
         duration = time.monotonic() - start
         if outcome.denial is not None:
-            return refusal(outcome.denial.message())
+            reasons = outcome.denial.reasons
+            return refusal(**dict(described(reasons))) if reasons else refusal(outcome.denial.message())
         if outcome.status in ("failed", "lost"):
             return {"status": "error", "error": outcome.error or outcome.status, "has_errors": True}
         stdout, stdout_cut = _cut(outcome.stdout, outcome.stdout_bytes, "stdout")

@@ -162,6 +162,26 @@ _PS_FLAGS = frozenset(
         "-noni",
     ]
 )
+# PowerShell takes any beginning of their names.
+_PS_PARAMETERS = ("encodedcommand", "encodedarguments", "file", "executionpolicy")
+_PS_ALIASES = frozenset(["-ec", "-ea"])
+_PS_SWITCHES = frozenset(["nologo", "sta", "mta"])
+_PS_COMMAND = r"(?:^|\|)\s*"
+# How a text for PowerShell runs what is no cmdlet of the list.
+_PS_ESCAPES = (
+    (re.compile(r"::"), "static .NET member access ([Type]::Member)"),
+    (re.compile(r"\.\s*[a-z_]\w*\s*\("), "method invocation (.Method(...))"),
+    (re.compile(_PS_COMMAND + r"\.\s"), "dot-sourcing (. script.ps1)"),
+    (re.compile(_PS_COMMAND + r"(?:[.\\/]|[a-z]:)"), "running a file by path instead of a cmdlet"),
+    (
+        re.compile(_PS_COMMAND + r"\S*\.(?:ps1|psm1|exe|bat|cmd|vbs|js)\b"),
+        "running a script or executable instead of a cmdlet",
+    ),
+    (re.compile(r"&"), "the call operator (& command)"),
+    (re.compile(r"\$"), "variables and subexpressions ($var, $(...))"),
+    (re.compile(r"[<>]"), "redirection (>, >>, <)"),
+    (re.compile(r"[;\r\n]"), "statement separators (; or newline)"),
+)
 _PS_EXAMPLE = 'powershell -Command "Get-WmiObject Win32_Processor | Select-Object Name"'
 _UNIQ_VALUES = frozenset(["-f", "--skip-fields", "-s", "--skip-chars", "-w", "--check-chars"])
 _GIT_VALUES = frozenset(("-C", "--git-dir", "--work-tree", "--namespace"))
@@ -185,6 +205,24 @@ _GIT_FORBIDDEN = {
     "--config-env": "it sets arbitrary git config from the environment, which can execute a command",
     "--exec-path": "it changes where git looks for its subcommands, which can execute an arbitrary binary",
 }
+_RUNS_CODE = "which is arbitrary command execution"
+# git takes any beginning of a long option that no other one has.
+_GIT_READ_FORBIDDEN = {
+    "--ext-diff": f"it runs the program named by the repository's own diff.external setting, {_RUNS_CODE}",
+    "--textconv": f"it runs the program named by the repository's own textconv filter, {_RUNS_CODE}",
+    "--filters": f"it runs the repository's configured filter, {_RUNS_CODE}",
+    "--open-files-in-pager": f"it launches the program you name as a pager, {_RUNS_CODE}",
+    "--no-index": "it compares two paths anywhere on the filesystem rather than anything in this repository",
+    "--upload-pack": f"it names the program that git runs on the other end of a transfer, {_RUNS_CODE}",
+    "--receive-pack": f"it names the program that git runs on the other end of a transfer, {_RUNS_CODE}",
+    "--exec": f"it names the program that git runs on the other end of a transfer, {_RUNS_CODE}",
+}
+_GIT_HELP_FORBIDDEN = {
+    "--web": "it opens a browser instead of returning the text, so the answer never reaches you",
+}
+# They begin as a forbidden one does, and are options of their own.
+_GIT_NAMESAKES = frozenset(["--text", "--filter"])
+_WRITING_NAMES = ("output", "append")
 _REWRITE = frozenset(["sed", "awk", "perl", "tee", "patch", "dd", "truncate", "ex", "ed"])
 _ALWAYS_REWRITE = frozenset(["tee", "patch", "dd", "truncate", "ed"])
 _SYSTEM = re.compile(r"(?:/usr)?(?:/local)?/s?bin/([^/]+)\Z")
@@ -227,6 +265,23 @@ def split_pipes(command: str) -> list[str]:
             found.append(command[start:position])
             start = position + 1
     return [*found, command[start:]]
+
+
+def without_comments(command: str) -> str:
+    """The text with each ``#`` that would begin a comment as one that does not: it is a character like any other.
+
+    >>> without_comments("grep #include f.c | cat '#x' a#b")
+    "grep \\\\#include f.c | cat '#x' a#b"
+    """
+    found: list[str] = []
+    start, last = 0, -1
+    for position, char, quote in unescaped(command):
+        begins = position == 0 or (position - 1 == last and command[last] in " \t|")
+        if char == "#" and not quote and begins:
+            found.append(command[start:position] + "\\")
+            start = position
+        last = position if not quote else last
+    return "".join([*found, command[start:]])
 
 
 def _git_words(words: Sequence[str]) -> tuple[list[str], str | None]:
@@ -275,6 +330,9 @@ def validate_command(cmd_base: str, cmd_parts: Sequence[str], command: str) -> R
     if base == "git":
         return _git_refusal(cmd_parts)
     if base == "wmic":
+        found = next((word for word in cmd_parts[1:] if _names_a_file_to_write(word)), None)
+        if found is not None:
+            return refusal(f"wmic '{found}' writes to a file, which GAIA's read-only checks do not cover.")
         if {"call", "create", "delete", "set"} & set(command.lower().split()):
             return refusal(
                 "Only read-only wmic queries are allowed (get, list). Modifying operations (call, create, delete, set) "
@@ -297,7 +355,7 @@ def validate_command(cmd_base: str, cmd_parts: Sequence[str], command: str) -> R
     if base == "sort":
         if any(_sort_writes(word) for word in cmd_parts[1:]):
             return refusal(
-                "sort -o/--output writes to a file, which is not allowed under the read-only command policy.",
+                "sort -o/--output (or /o) writes to a file, which is not allowed under the read-only command policy.",
                 hint="Drop -o/--output and read sort's result from stdout (e.g. 'sort file' or 'sort file | head').",
             )
         return None
@@ -333,11 +391,37 @@ def _git_refusal(words: Sequence[str]) -> Refusal | None:
             f"Git command '{rest[0].lower()}' is not allowed. Only read-only git operations are permitted.",
             allowed_git_commands=list(SAFE_GIT_COMMANDS),
         )
+    for word in rest[1:]:
+        found = _git_option_refusal(rest[0].lower(), word)
+        if found is not None:
+            return found
     return None
+
+
+def _git_option_refusal(subcommand: str, word: str) -> Refusal | None:
+    if _names_a_file_to_write(word) and (subcommand, word) != ("ls-files", "-o"):
+        return refusal(f"git '{word}' writes to a file, which GAIA's read-only checks do not cover.")
+    name = "--web" if subcommand == "help" and re.match(r"-[a-z]*w", word) else word.partition("=")[0]
+    forbidden = {**_GIT_READ_FORBIDDEN, **(_GIT_HELP_FORBIDDEN if subcommand == "help" else {})}
+    for option, because in forbidden.items():
+        if len(name) > 4 and option.startswith(name) and name not in _GIT_NAMESAKES:
+            return refusal(f"'git {subcommand} {option}' is not allowed: {because}.")
+    return None
+
+
+def _names_a_file_to_write(word: str) -> bool:
+    """Tell whether a word is an option such as ``--output``, in any of its spellings."""
+    name = re.split("[=:]", word.lower(), maxsplit=1)[0]
+    if name.startswith(("--", "/")):
+        name = name.lstrip("-/")
+        return bool(name) and any(one.startswith(name) for one in _WRITING_NAMES)
+    return name[:2] == "-o"
 
 
 def _sort_writes(word: str) -> bool:
     name = word.lower().partition("=")[0]
+    if len(name) > 1 and "/output".startswith(name):
+        return True
     if name.startswith("--"):
         return len(name) > 2 and "--output".startswith(name)
     letters = re.match(r"-([a-z]+)", name)
@@ -362,14 +446,26 @@ def _in_place(word: str) -> bool:
 
 def _powershell_refusal(words: Sequence[str]) -> Refusal | None:
     lower = [word.lower() for word in words]
-    if _PS_FLAGS & set(lower[1:]):
+    if any(_is_powershell_flag(word) for word in lower[1:]):
         return refusal(
             "PowerShell execution flags like -EncodedCommand, -File, and -ExecutionPolicy are not allowed.",
             hint="Use -Command to pass a readable cmdlet string",
             examples=_PS_EXAMPLE,
         )
-    start = next((index + 1 for index, word in enumerate(lower) if word in ("-command", "-c")), 1)
+    start = 1
+    while start < len(lower) and lower[start].startswith(("-", "/")):
+        name = lower[start][1:]
+        start += 1
+        if name and "command".startswith(name):
+            break
+        if name not in _PS_SWITCHES:
+            return refusal(f"PowerShell switch '{words[start - 1]}' is outside GAIA's read-only checks.")
     text = " ".join(lower[start:])
+    if not text:
+        return refusal("PowerShell requires an explicit read-only command.", examples=_PS_EXAMPLE)
+    escape = next((words for pattern, words in _PS_ESCAPES if pattern.search(text)), None)
+    if escape is not None:
+        return refusal(f"PowerShell {escape} runs code the read-only cmdlet allowlist cannot inspect.")
     if any(pattern in text for pattern in DANGEROUS_PS_PATTERNS):
         return refusal(
             "Only read-only PowerShell cmdlets are allowed (Get-*, Select-Object, Format-*, Where-Object, etc.).",
@@ -377,6 +473,8 @@ def _powershell_refusal(words: Sequence[str]) -> Refusal | None:
             examples=f'{_PS_EXAMPLE}, powershell -Command "Get-CimInstance Win32_VideoController | '
             'Format-List Name,DriverVersion"',
         )
+    if not all(re.match(r"\s*[a-z]+-[a-z]", piece) for piece in text.split("|")):
+        return refusal("Each PowerShell pipeline command must be a read-only cmdlet.", examples=_PS_EXAMPLE)
     for cmdlet in re.findall(r"[a-z]+-[a-z]+", text):
         if not cmdlet.startswith(SAFE_PS_CMDLET_PREFIXES):
             return refusal(
@@ -384,6 +482,15 @@ def _powershell_refusal(words: Sequence[str]) -> Refusal | None:
                 hint="Allowed: Get-*, Select-Object, Format-List, Format-Table, Where-Object, Sort-Object",
             )
     return None
+
+
+def _is_powershell_flag(word: str) -> bool:
+    if not word.startswith(("-", "/")):
+        return False
+    name = re.split("[:=]", word[1:], maxsplit=1)[0]
+    if not name:
+        return False
+    return f"-{name}" in _PS_FLAGS | _PS_ALIASES or any(one.startswith(name) for one in _PS_PARAMETERS)
 
 
 def described(reasons: Sequence[Any]) -> Mapping[str, str]:
