@@ -155,6 +155,8 @@ def test_a_timeout_is_what_float_takes(tmp_path: Path, timeout: Any) -> None:
     assert LocalShellEnvironment(tmp_path, timeout=timeout).run("sleep 20") == "Command timed out after 1s\n[exit code: 124]"
     sandbox = LocalSandbox(tmp_path, timeout=timeout)
     assert asyncio.run(sandbox.exec(["sleep", "20"])) == ExecResult("Command timed out after 1s", 124)
+    other = LocalSandbox(tmp_path)
+    assert asyncio.run(other.exec(["sleep", "20"], timeout=timeout)) == ExecResult("Command timed out after 1s", 124)
 
 
 @pytest.mark.parametrize("timeout", ["x", "", [], float("nan"), 10**400])
@@ -894,6 +896,20 @@ def test_the_adapter_hands_over_the_words_that_it_judged(
     recorder = Recorder()
     assert run(ShellAdapter(recorder, env={"A": "1"}, timeout=5, **filters).run(command)) == "ran"
     assert recorder.calls == [(argv, {"A": "1"}, 5)]
+
+
+@pytest.mark.parametrize("filters", [{"readonly": True}, {"ignore": [".env"]}])
+def test_words_that_no_shell_reads_are_what_they_say(tmp_path: Path, filters: dict[str, Any]) -> None:
+    names_of_files = ("$(id)", "`id`", "$HOME", "a(b", "$x")
+    for name in (*names_of_files, ".env"):
+        (tmp_path / name).write_text(f"text of {name}")
+    adapter = ShellAdapter(LocalSandbox(tmp_path), **filters)
+    for name in names_of_files:
+        assert run(adapter.run(f"cat '{name}'")) == f"text of {name}"
+    assert run(adapter.run("cat '/etc/$x'")).startswith("Access denied")
+    assert run(adapter.run("""sh -c 'cat "$(echo .env)"'""")) != "text of .env"
+    if "ignore" in filters:
+        assert run(adapter.run("cat '$(x)/../.env'")).startswith("Access denied")
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,16 @@ def test_the_same_commands_give_the_same_texts(tmp_path: Path) -> None:
         ({"allowed": ["git"]}, "gitk"),
         ({"allowed": ["git", "ls"]}, "ls"),
         ({"allowed": []}, "ls"),
+        ({"allowed": ["git", "ls"]}, "ls;"),
+        ({"allowed": ["git", "ls"]}, "ls\ta.txt"),
+        ({"allowed": ["git", "ls"]}, "  ls  "),
+        ({"allowed": ["echo"]}, "[[ a == a ]] && echo y"),
+        ({"allowed": ["echo"]}, "{ echo g; }"),
+        ({"allowed": ["echo"]}, "(echo g)"),
+        ({"allowed": ["echo"]}, "! echo g"),
+        ({"allowed": ["echo"]}, "if echo g; then echo h; fi"),
+        ({"allowed": ["echo"]}, "'echo' g"),
+        ({"allowed": ["git log"]}, "git  log"),
         ({"blocked": ["rm"]}, "rm f"),
         ({"blocked": ["rm"]}, "ls"),
         ({"readonly": True}, "touch x"),
@@ -213,6 +223,21 @@ def test_refusals_are_the_same_texts(tmp_path: Path, filters: dict[str, Any], co
         (tmp_path / name).write_text("x")
     theirs = LocalShellEnvironment(tmp_path, **filters).run(command)
     assert ours.LocalShellEnvironment(tmp_path, **filters).run(command) == theirs
+
+
+@pytest.mark.skipif(NEW, reason="AG2 0.12 is not installed")
+@pytest.mark.parametrize("command", ["ll", "la -x"])
+@pytest.mark.parametrize("filters", [{"readonly": True}, {"readonly": True, "ignore": [".env"]}])
+def test_a_listed_program_that_is_not_there_is_told_by_the_shell(
+    tmp_path: Path, filters: dict[str, Any], command: str
+) -> None:
+    from autogen.beta.tools.shell import LocalShellEnvironment
+
+    theirs = LocalShellEnvironment(tmp_path, **filters).run(command)
+    mine = ours.LocalShellEnvironment(tmp_path, **filters).run(command)
+    assert theirs.endswith("not found\n[exit code: 127]") and mine.endswith("not found\n[exit code: 127]")
+    refused = ours.LocalShellEnvironment(tmp_path, blocked=["ll", "la"], **filters).run(command)
+    assert refused == f"Command not allowed: {command!r}"
 
 
 @pytest.mark.skipif(not NEW, reason="AG2 1.x is not installed")

@@ -122,8 +122,10 @@ class Filters:
             blocking = [reason for reason in blocking if reason not in paths or reason.decision == "deny"]
             paths = [reason for reason in paths if reason.decision == "deny"]
         if path is not None and not elsewhere and execution.environment == "local":
+            # What `readonly` does not know about a program that is not there, the shell tells: there is none.
             missing = _missing_program(verdict, command, workdir, argv, path)
-            blocking = [reason for reason in blocking if reason not in paths or reason.object != missing]
+            found = [reason for reason in blocking if reason in paths or reason.rule == "readonly"]
+            blocking = [reason for reason in blocking if reason not in found or reason.object != missing]
             paths = [reason for reason in paths if reason.object != missing]
         if len(paths) < len(blocking):
             return refusal(f"Command not allowed: {command!r}", blocking)
@@ -135,7 +137,9 @@ class Filters:
             first = f"Access denied: {_shown(files[0], workdir)}" if files else f"Command not allowed: {command!r}"
             return plain or refusal(first, paths)
         if self.confined and execution.environment == "local" and not elsewhere:
-            for one in _reached(verdict, command, workdir):
+            # Where no shell reads them, words are what they say.
+            literal = argv is not None and [list(seen.argv) for seen in verdict.commands] == [list(argv)]
+            for one in _reached(verdict, command, workdir, literal):
                 if isinstance(one, str):
                     if not self.ignore and not self.readonly:
                         # An empty list hides nothing; as in AG2, only a path that the text names is held to the directory.
@@ -270,8 +274,11 @@ def _resolved(text: str, base: Path) -> Path | None:
     return Path(found[0]) if found else None
 
 
-def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
-    """The paths that a command reads, writes and runs; as text, what cannot be told and may be anything."""
+def _reached(verdict: Verdict, command: str, workdir: Path, literal: bool) -> list[Path | str]:
+    """The paths that a command reads, writes and runs; as text, what cannot be told and may be anything.
+
+    With `literal` a ``$`` is a character like any other.
+    """
     moves: list[tuple[int, str]] = []
     texts: list[tuple[int, str]] = []
     for seen in verdict.commands:
@@ -303,6 +310,8 @@ def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
         found = [reached_paths(text, str(base)) for base in bases]
         if all(paths is not None for paths in found):
             reached.extend(Path(path) for paths in found for path in paths or ())
+        elif literal:
+            reached.extend(Path(os.path.realpath(base / text)) for base in bases)
         elif "(" in text or "`" in text:
             reached.append(text)
         else:

@@ -179,7 +179,7 @@ class LocalSandbox(SandboxBase):
         workdir = self._ensure_workdir()
         execution = self._execution
         assert execution is not None
-        seconds = self._default_timeout if timeout is None else timeout
+        seconds = self._default_timeout if timeout is None else seconds_of(timeout)
         timed_out = f"Command timed out after {seconds}s"
         if seconds <= 0:
             return ExecResult(output=timed_out, exit_code=124)

@@ -148,8 +148,12 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
     def _denial(self, command: str) -> str | None:
         if not self._filters.restricted:
             return None
+        listed = self._allowed is None or any(matches(entry, command) for entry in self._allowed)
+        # Under `readonly` alone, a loop of listed commands runs as well.
+        if not listed and (not self._filters.readonly or not command.strip()):
+            return f"Command not allowed: {command!r}"
         if not command.strip():
-            return None if self._allowed is None else f"Command not allowed: {command!r}"
+            return None
         here = self._workdir.resolve()
         denied = self._filters.denial(self._executions()[0], command, here, path=search_path(self._env))
         if denied is None and self._ignore is not None:
@@ -159,7 +163,6 @@ class LocalShellEnvironment(Filtered, ShellEnvironment):
         if denied is None or denied.startswith("Access denied"):
             return denied
         # AG2's own words alone, where it would refuse as well; callers compare them.
-        listed = self._allowed is None or any(matches(pattern, command) for pattern in self._allowed)
         blocked = any(matches(pattern, command) for pattern in self._blocked or ())
         return denied if listed and not blocked else f"Command not allowed: {command!r}"
 
