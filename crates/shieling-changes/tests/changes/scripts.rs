@@ -85,7 +85,8 @@ impl Numbers {
             ),
             6 => "mkdir -p .vscode; echo '{\"editor.tabSize\": 2}' > .vscode/settings.json".to_owned(),
             7 => format!("mkfifo {path}"),
-            8 => format!("ln -sfn /etc/passwd {path}"),
+            // A link that leads out: nothing is there, since a later line writes through it, in `direct` on this machine.
+            8 => format!("ln -sfn /nonexistent/of-a-test/{number} {path}"),
             9 => format!("git init -q {path}; git -C {path} config core.pager x{number}"),
             10 => format!("echo save-exact=true > .npmrc; test {number} -gt 500 || echo script-shell=x >> .npmrc"),
             _ => format!("rm -rf .vscode .npmrc .git/hooks; mkdir -p {path}"),
