@@ -76,7 +76,19 @@ fn kill(place: &Path, pid: u32) {
     until("what goes on knows what was there", || {
         settlers(pid).iter().any(|settler| told(settler) > 100_000)
     });
-    sh(place, &format!("kill -STOP {pid}; touch go"));
+    sh(place, &format!("kill -STOP {pid}"));
+    // Each of its threads stops by itself, and one that still runs would take back what is written now.
+    let is_stopped = |thread: &Path| {
+        let stat = fs::read_to_string(thread.join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+    };
+    until("all of it is stopped", || {
+        let threads = fs::read_dir(format!("/proc/{pid}/task"))
+            .expect("it is there")
+            .flatten();
+        threads.into_iter().all(|thread| is_stopped(&thread.path()))
+    });
+    sh(place, "touch go");
     until("it has written", || place.join("made").exists());
     assert!(place.join(".git/hooks/pre-commit").exists() && place.join(".envrc").exists());
     sh(place, &format!("kill -KILL {pid}"));
