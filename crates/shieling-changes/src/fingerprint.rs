@@ -1,8 +1,8 @@
-//! A digest of changes, as data. What it is made of is said where it is made.
+//! A digest of changes, as data. `shown.rs` makes it.
 
 use std::fmt;
 
-/// A digest of changes: paths, kinds, modes and contents of both sides.
+/// A digest of changes: paths, kinds, modes, attributes and contents of both sides, and the text that was shown of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; 32]);
 

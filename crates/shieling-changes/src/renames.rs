@@ -195,7 +195,10 @@ fn sums<'n>(
         };
         let one = match node.kind {
             Kind::Directory => directory(node, children.remove(path.as_path()).unwrap_or_default()),
-            Kind::File | Kind::Symlink if is_on_both(node) => leaf(path, node, tree, room)?,
+            Kind::File | Kind::Symlink if is_on_both(node) => {
+                // What cannot be read is told as added and deleted: a rename changes nothing of what is committed.
+                leaf(path, node, tree, room).unwrap_or_default()
+            }
             Kind::File | Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::Device => None,
         };
         children.entry(above).or_default().push((name, one));

@@ -90,8 +90,8 @@ pub struct Choice {
     pub overwrite: bool,
     /// Whether what is held back is committed too.
     pub accept_held_back: bool,
-    /// What a person was shown of it: anything else is not committed.
-    pub shown: Option<Fingerprint>,
+    /// What a person was shown of it, and within which bounds: anything else is not committed.
+    pub shown: Option<(Fingerprint, DiffLimits)>,
 }
 
 impl Choice {

@@ -1,7 +1,8 @@
 //! What a person is shown of a set before they decide about it, and what tells whether it is that still.
 //!
-//! Both are made of the same copy, which nobody else can change: what a running command makes of a file between the two
-//! is never committed unseen.
+//! Both are made of the same copy of what is new, which nobody else can change. What was there before is read in the
+//! workspace, where a command may run: the digest is of the text that was shown as well, and both are made once more
+//! before anything is committed.
 
 use std::path::PathBuf;
 
@@ -45,19 +46,26 @@ impl Shown {
             }
             Ok(())
         })?;
+        let fingerprint = Fingerprint::of_text(copy, &diff.text)?;
         Ok(Self {
             is_cut: diff.left_out > 0 || diff.sizes_only > 0 || diff.text.len() >= limits.bytes,
             diff,
             paths,
             is_blocked,
-            fingerprint: Fingerprint::of(copy)?,
+            fingerprint,
         })
     }
 }
 
 impl Fingerprint {
-    pub(crate) fn of(copy: &ChangeSet) -> Result<Self, ChangesError> {
+    /// That of a copy and of what is shown of it now, within these bounds.
+    pub(crate) fn of(copy: &ChangeSet, limits: DiffLimits) -> Result<Self, ChangesError> {
+        Self::of_text(copy, &copy.diff_with(&[], limits, &[])?.text)
+    }
+
+    fn of_text(copy: &ChangeSet, shown: &str) -> Result<Self, ChangesError> {
         let mut hash = Sha256::new();
+        field(&mut hash, shown.as_bytes());
         copy.scan(&mut |found| {
             let change = found.change;
             field(&mut hash, change.path.as_os_str().as_encoded_bytes());
@@ -95,6 +103,16 @@ fn side(
     let (path, Some(directory)) = (&found.change.path, directory) else {
         return Ok(());
     };
+    if node.kind != Kind::Symlink {
+        let attributes = directory
+            .attributes_of(found.name)
+            .doing("read the attributes of", path)?;
+        hash.update((attributes.len() as u64).to_le_bytes());
+        for (name, value) in &attributes {
+            field(hash, name.as_encoded_bytes());
+            field(hash, value);
+        }
+    }
     match node.kind {
         Kind::File => {
             let mut file = directory.read(found.name).doing("read", path)?;

@@ -275,8 +275,9 @@ impl Store {
         let committed = self.commit(&mut set, choice, surroundings, None)?;
         if committed.id.as_deref() != Some(set.id()) && !set.is_live {
             match set.judge(surroundings, Limits::default()) {
-                Ok(left) if left.is_empty() => self.discard(set)?,
-                Ok(left) if committed.id.is_some() => set.note(&left, State::Waiting)?,
+                // It is committed, whatever becomes of what is left: a set that cannot be tidied is listed as before.
+                Ok(left) if left.is_empty() => drop(self.discard(set)),
+                Ok(left) if committed.id.is_some() => drop(set.note(&left, State::Waiting)),
                 Ok(_) | Err(_) => {}
             }
         }
@@ -359,11 +360,12 @@ impl Store {
                 self.discard(part)?;
                 return Err(error);
             }
-            if let Some(shown) = &choice.shown
-                && Fingerprint::of(&part)? != *shown
-            {
-                self.discard(part)?;
-                return Err(ChangesError::NotAsShown);
+            if let Some((shown, limits)) = &choice.shown {
+                let now = Fingerprint::of(&part, *limits);
+                if now.as_ref().ok() != Some(shown) {
+                    self.discard(part)?;
+                    return Err(now.err().unwrap_or(ChangesError::NotAsShown));
+                }
             }
             if judged.conflicting > 0 && !choice.overwrite {
                 self.discard(part)?;

@@ -314,7 +314,7 @@ fn exactly_what_a_person_was_shown_is_committed_and_anything_else_is_refused() {
     let choice = |only: &str, shown: &shieling_changes::Shown| Choice {
         only: vec![only.into()],
         accept_held_back: true,
-        shown: Some(shown.fingerprint),
+        shown: Some((shown.fingerprint, DiffLimits::default())),
         ..Choice::default()
     };
     let chosen = choice(".git/hooks/post-commit", &hook);

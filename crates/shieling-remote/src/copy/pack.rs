@@ -249,7 +249,7 @@ impl Packer<'_> {
         while at < size {
             let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
                 // It became shorter meanwhile if it ends before.
-                Err(Errno::NXIO) => return Ok(size.min(look(file, c"")?.stx_size)),
+                Err(Errno::NXIO) => return Ok(size.min(look(file, c"")?.stx_size).max(at)),
                 Ok(start) => start,
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => at,
                 Err(errno) => return Err(errno.into()),

@@ -388,3 +388,32 @@ proptest! {
         prop_assert_eq!(listed(place.path()), ["to"]);
     }
 }
+
+#[test]
+fn records_of_which_nothing_is_made_are_bounded_as_well() {
+    let options = || CopyOptions {
+        max_entries: 3,
+        ..CopyOptions::default()
+    };
+    let skipped = || Record::Skipped {
+        name: b"x".to_vec(),
+        because: "a pipe".to_owned(),
+    };
+    let abandoned = || Record::Abandoned {
+        because: "gone".to_owned(),
+    };
+    let endless: [Vec<(Record, &[u8])>; 2] = [
+        (0..4).map(|_| (skipped(), &[][..])).collect(),
+        (0..4)
+            .flat_map(|_| [(file("a"), &[][..]), (abandoned(), &[][..])])
+            .collect(),
+    ];
+    for records in endless {
+        let to = tempdir().unwrap();
+        let error = unpack_with(&written(&records), to.path(), options()).unwrap_err();
+        assert_eq!(error.kind, CopyErrorKind::Limit, "{error}");
+    }
+    let empty = written(&[(file("a"), &[]), (data(0, 0), &[])]);
+    let error = unpack(&empty, tempdir().unwrap().path()).unwrap_err();
+    assert!(error.to_string().contains("cannot be there"), "{error}");
+}

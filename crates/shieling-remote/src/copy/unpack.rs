@@ -93,6 +93,7 @@ impl Target {
             above: Vec::new(),
             path: PathBuf::new(),
             copied: Copied::default(),
+            told: 0,
             buffer: vec![0; PIECE],
         };
         let mut record = Vec::new();
@@ -120,6 +121,8 @@ struct Unpacker {
     above: Vec<Open>,
     path: PathBuf,
     copied: Copied,
+    /// How many records told of something that was not made.
+    told: u64,
     buffer: Vec<u8>,
 }
 
@@ -147,6 +150,7 @@ impl Unpacker {
                 Ok(())
             }
             Record::Skipped { name, because } => {
+                self.count_told()?;
                 let path = match name.is_empty() {
                     true => self.path.clone(),
                     false => self.path.join(checked(name)?),
@@ -154,7 +158,10 @@ impl Unpacker {
                 self.copied.skip(path, cut_off(because));
                 Ok(())
             }
-            Record::Gone { path } => self.gone(&path),
+            Record::Gone { path } => {
+                self.count_told()?;
+                self.gone(&path)
+            }
             Record::Data { .. } | Record::Complete { .. } | Record::Abandoned { .. } => {
                 Err(CopyError::stream("a part of a file, and no file"))
             }
@@ -167,6 +174,17 @@ impl Unpacker {
         let most = self.target.options.max_entries;
         if self.copied.entries() >= most {
             let detail = format!("there are more than {most} entries");
+            return Err(CopyError::new(CopyErrorKind::Limit, &self.path, detail));
+        }
+        Ok(())
+    }
+
+    /// Counts one more record of something that is not made, of which there can be as many as of entries.
+    fn count_told(&mut self) -> Result<(), CopyError> {
+        self.told += 1;
+        let most = self.target.options.max_entries;
+        if self.told > most {
+            let detail = format!("more than {most} entries are told of that are not copied");
             return Err(CopyError::new(CopyErrorKind::Limit, &self.path, detail));
         }
         Ok(())
@@ -254,6 +272,7 @@ impl Unpacker {
                     return Ok(());
                 }
                 Record::Abandoned { because } => {
+                    self.count_told()?;
                     self.copied.skip(self.path.clone(), cut_off(because));
                     return Ok(());
                 }
@@ -273,7 +292,7 @@ impl Unpacker {
     ) -> Result<u64, CopyError> {
         let length = length as usize;
         let end = offset.checked_add(length as u64);
-        let end = end.filter(|_| offset >= at && length <= PIECE);
+        let end = end.filter(|_| offset >= at && (1..=PIECE).contains(&length));
         let end = end.ok_or_else(|| CopyError::stream("a piece of a file that cannot be there"))?;
         self.copied.bytes = self.copied.bytes.saturating_add(length as u64);
         let most = self.target.options.max_bytes;

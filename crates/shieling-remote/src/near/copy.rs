@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::Remote;
 use super::arrived::Running;
-use super::calls::{Call, Near, Waiting};
+use super::calls::{CALL_TIMEOUT, Call, Near, Waiting};
 use crate::carry::Outlet;
 use crate::copy::{
     self, All, BlockingReader, BlockingWriter, Choice, Copied, CopyError, CopyErrorKind, CopyOptions, Gone, Source,
@@ -238,21 +238,27 @@ impl Copying {
         };
         let thread = |worked| match worked {
             Ok(worked) => worked,
-            Err(_) => Err(CopyError::lost("the thread that copies is gone")),
+            Err(_) => Err(CopyError::stream("the thread that copies is gone")),
         };
         // What went wrong at this end in itself; otherwise the other side has ended the stream, and says why.
         let is_own = |error: &CopyError| error.kind != CopyErrorKind::Lost;
+        let silent = || CopyError::lost(format!("the other side said nothing for {} s", CALL_TIMEOUT.as_secs()));
         tokio::select! {
             biased;
             worked = &mut working => match thread(worked) {
                 Err(error) if is_own(&error) => Err(error),
                 worked => {
-                    let copied = answer(answered.await)?;
+                    let answered = tokio::time::timeout(CALL_TIMEOUT, answered).await;
+                    let copied = answer(answered.map_err(|_| silent())?)?;
                     Ok((call, worked?, copied))
                 }
             },
             answered = &mut answered => match answer(answered) {
-                Ok(copied) => Ok((call, thread(working.await)?, copied)),
+                // What it has sent before is still read.
+                Ok(copied) => match tokio::time::timeout(CALL_TIMEOUT, working).await {
+                    Ok(worked) => Ok((call, thread(worked)?, copied)),
+                    Err(_) => Err(silent()),
+                },
                 Err(error) => {
                     // It is waited for, since it removes what it has not completed.
                     streams.leave();
@@ -273,7 +279,7 @@ fn on_thread<T: Send + 'static>(
     let (done, working) = oneshot::channel();
     let thread = std::thread::Builder::new().name("shieling-copy".to_owned());
     let started = thread.spawn(move || {
-        // Who has given it up does not want to know.
+        // Nobody waits any more if the copy was given up.
         let _ = done.send(work());
     });
     started.map_err(|error| CopyError::lost(format!("no thread can be made: {error}")))?;

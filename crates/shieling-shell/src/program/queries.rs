@@ -152,6 +152,8 @@ pub fn elsewhere(command: &Invocation) -> Option<String> {
 pub(crate) enum Printed {
     /// Text of this kind.
     Text(Hidden),
+    /// Numbers, each on a line of its own.
+    Numbers,
     /// The path of the directory in which it stands.
     WorkingDirectory,
     /// The path of a file or a directory that it has made below `$TMPDIR`.
@@ -340,7 +342,7 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
                 .all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
                 && found.options.is_empty() =>
         {
-            Hidden::Number
+            return Some(Printed::Numbers);
         }
         "pwd" if words.is_empty() => return Some(Printed::WorkingDirectory),
         "mktemp" if words.is_empty() && only(&["-d", "--directory", "-q", "--quiet"]) => {

@@ -290,9 +290,6 @@ impl Reader<'_> {
             PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
             PieceKind::Substitution(text) => {
                 let printed = self.substitution(text, place.inner(piece.start + 2))?;
-                // Its first number ends the word that stands before it, and others follow.
-                let follow = !quoted && !atoms.is_empty() && text.trim_start().starts_with("seq");
-                let printed = if follow { Printed::ANYTHING } else { printed };
                 self.add_printed(printed, quoted, span, atoms)?;
             }
             PieceKind::Backquoted(text) => {
@@ -339,6 +336,9 @@ impl Reader<'_> {
         atoms: &mut Vec<Atom>,
     ) -> Result<(), Unreadable> {
         let class = match printed {
+            // The first of several numbers ends the word that stands before it, and the others follow.
+            Printed::Numbers if quoted || atoms.is_empty() => Hidden::Number,
+            Printed::Numbers => Hidden::Anything,
             // As `$PWD`, which a text can set to anything.
             Printed::WorkingDirectory if self.variables.values("PWD").is_none() => {
                 let here = Expansion {

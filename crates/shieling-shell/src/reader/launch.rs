@@ -1147,7 +1147,7 @@ impl Reader<'_> {
                     .get(self.reading.commands[first].span.start..last.span.end)
                     .is_some_and(|text| !text.contains([';', '\n', '&']));
                 let told = match printed {
-                    Printed::Text(_) => all_print_alike || only_pipeline,
+                    Printed::Text(_) | Printed::Numbers => all_print_alike || only_pipeline,
                     // One alone: several of them print several.
                     Printed::WorkingDirectory | Printed::NewFile => only_pipeline,
                 };

@@ -1043,7 +1043,6 @@ fn is_descriptor(word: &Word) -> bool {
     }) || matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)])
 }
 
-/// One element of a list of words, as the value of a variable.
 /// Whether a list is one simple command, which tells by its end how it went.
 fn is_one_command(list: &CompoundList) -> bool {
     matches!(
@@ -1055,6 +1054,7 @@ fn is_one_command(list: &CompoundList) -> bool {
     )
 }
 
+/// One element of a list of words, as the value of a variable.
 fn element(word: &Word) -> Vec<Atom> {
     match word.fields {
         Fields::One => word.atoms.to_vec(),

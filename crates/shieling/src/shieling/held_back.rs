@@ -80,7 +80,7 @@ impl Shieling {
             let reasons = subject.reasons.iter().map(|(path, because)| reason(path, because));
             let (entry, approved) = self.ask_about_changes(op, reasons.collect()).await;
             let answer = match approved {
-                Ok(approved) => match self.accept(reviewed, approved, entry).await {
+                Ok(approved) => match self.accept(reviewed, approved, entry, &mut failed).await {
                     Ok(accepted) => {
                         told_accepted(changes, &subject, accepted);
                         continue;
@@ -136,12 +136,14 @@ impl Shieling {
         (entry, approved)
     }
 
-    /// Does what a person said yes to, and records how that ended.
+    /// Does what a person said yes to, and records how that ended. If it cannot be recorded, it is done all the same,
+    /// and `failed` says why.
     async fn accept(
         &self,
         reviewed: HeldBackReview,
         approved: Approved<FileOp>,
         mut entry: Entry,
+        failed: &mut Option<String>,
     ) -> Result<Changes, AcceptError> {
         let environment = Arc::clone(&self.environment);
         let holds = environment.confinement();
@@ -153,15 +155,16 @@ impl Shieling {
                 Ok(_) => Ok(None),
                 Err(error) => Err(FilesError::Fault(error.to_string())),
             };
-            if let Err(error) = entry.ended_files(ended.as_ref().copied(), holds) {
-                let why = format!("what was accepted could not be recorded: {error}");
-                return Err(AcceptError::Failed(why));
-            }
-            accepted
+            let recorded = entry.ended_files(ended.as_ref().copied(), holds);
+            (accepted, recorded.err().map(|error| error.to_string()))
         });
-        accepted
+        let (accepted, unrecorded) = accepted
             .await
-            .unwrap_or_else(|error| Err(AcceptError::Failed(error.to_string())))
+            .unwrap_or_else(|error| (Err(AcceptError::Failed(error.to_string())), None));
+        if let Some(error) = unrecorded {
+            failed.get_or_insert(format!("what was accepted could not be recorded: {error}"));
+        }
+        accepted
     }
 }
 

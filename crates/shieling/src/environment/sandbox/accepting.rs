@@ -73,7 +73,7 @@ pub(super) fn choice(reviewed: &HeldBackReview) -> Choice {
     Choice {
         only: vec![reviewed.path.clone()],
         accept_held_back: true,
-        shown: Some(Fingerprint::from(reviewed.digest.0)),
+        shown: Some((Fingerprint::from(reviewed.digest.0), DIFF)),
         ..Choice::default()
     }
 }

@@ -653,7 +653,8 @@ class DockerShellTool(ShellToolBase):
         )
         if code == 0:
             return out.strip() == b"false"
-        return code is not None and "no such" in error.lower()
+        # A daemon that is away is "no such file or directory".
+        return code is not None and any(f"no such {what}" in error.lower() for what in ("object", "container"))
 
     async def _stop_container(self) -> None:
         first, second = _SECONDS_TO_REMOVE
