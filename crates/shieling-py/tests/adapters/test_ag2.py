@@ -201,6 +201,17 @@ def test_variables_that_no_process_can_have_raise(tmp_path: Path, variables: Any
         asyncio.run(LocalSandbox(tmp_path).exec(["true"], env=variables))
 
 
+def test_variables_of_the_process_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("my.var", "a-b", "1x", "é"):
+        monkeypatch.setenv(name, "host")
+    monkeypatch.setenv("my.token", "hunter2")
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo function; }")
+    shown = LocalShellEnvironment(tmp_path).run("ls; env")
+    assert {"my.var=host", "a-b=host", "1x=host", "é=host"} <= set(shown.splitlines())
+    assert "function" not in shown and "hunter2" not in shown
+    assert asyncio.run(LocalSandbox(tmp_path).exec(["printenv", "my.var"])) == ExecResult("host", 0)
+
+
 def test_filters_can_be_changed_afterwards(place: Path) -> None:
     env = LocalShellEnvironment(place, allowed=["ls"], ignore=IGNORE)
     assert env.run("echo 1") == "Command not allowed: 'echo 1'"

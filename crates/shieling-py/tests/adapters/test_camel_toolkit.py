@@ -974,6 +974,7 @@ def printed_variables(toolkit: TerminalToolkit) -> dict[str, str]:
 
 def test_the_variables_are_those_that_commands_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRST", "1")
+    monkeypatch.setenv("my.var", "1")
     monkeypatch.setenv("REMOVED", "1")
     with TerminalToolkit(working_directory=str(tmp_path)) as toolkit:
         toolkit.shell_exec("a", "true")
@@ -982,11 +983,11 @@ def test_the_variables_are_those_that_commands_get(tmp_path: Path, monkeypatch: 
         monkeypatch.setenv("SECOND", "x")
         monkeypatch.delenv("REMOVED")
         variables = toolkit._get_env_vars()
-        # A name such as `BASH_FUNC_f%%` is passed to no command.
-        host = {name: value for name, value in os.environ.items() if name.isidentifier()}
+        # A function of a shell is passed to no command.
+        host = {name: value for name, value in os.environ.items() if not name.startswith("BASH_FUNC_")}
         assert {**host, "PYTHONUNBUFFERED": "1"} == variables
         found = printed_variables(toolkit)
-        names = {"FIRST", "SECOND", "PYTHONUNBUFFERED", "HOME", "PATH"} & set(variables)
+        names = {"FIRST", "SECOND", "my.var", "PYTHONUNBUFFERED", "HOME", "PATH"} & set(variables)
         assert {name: found.get(name) for name in names} == {name: variables[name] for name in names}
         assert "REMOVED" not in found
 

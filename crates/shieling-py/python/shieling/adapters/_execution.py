@@ -55,10 +55,9 @@ _PATH_LIKE = re.compile(r"""(?<![\w./*?\]])(?:/|~|\.\.(?![\w.]))[^\s"'`;|&(){}<>
 _MOST_MATCHES = 10_000
 # Options that say what may run.
 RULES = ("policy", "allow", "deny", "ignore", "readonly", "require_shell_approval", "require_write_approval")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _CREDENTIAL_NAME = re.compile(
-    r"(?i)(?:^|_)(?:api_?keys?|access_?keys?|secret_?keys?|private_?keys?|keys?|tokens?|secrets?|pass|passwd|passwords?|"
-    r"passphrases?|pat|pwd_?hash|credentials?|creds|auth|bearer|cookies?|sessionid|dsn|connection_?strings?|webhooks?)(?:_|\d|$)"
+    r"(?i)(?:^|[\W_])(?:api_?keys?|access_?keys?|secret_?keys?|private_?keys?|keys?|tokens?|secrets?|pass|passwd|passwords?|"
+    r"passphrases?|pat|pwd_?hash|credentials?|creds|auth|bearer|cookies?|sessionid|dsn|connection_?strings?|webhooks?)(?:[\W_]|\d|$)"
     r"|apikey|passw(?:or)?d|secret|credential|(?:access|auth|refresh|id|bot)token"
 )
 # Sockets and files of the user's session: names for things, no credentials themselves.
@@ -70,13 +69,14 @@ def host_variables(which: HostVariables) -> dict[str, str]:
     """The variables of this process that commands get.
 
     ``filtered`` leaves out names such as ``OPENAI_API_KEY`` and ``GITHUB_TOKEN``, and values that are addresses with a
-    password in them.
+    password in them. Functions that a shell has exported stay behind: each would run in the place of the program of its
+    name, which is what was judged.
     """
     if which == "none":
         return {}
     found: dict[str, str] = {}
     for name, value in os.environ.items():
-        if not _NAME.match(name) or not is_utf8(value):
+        if name.startswith("BASH_FUNC_") or not is_utf8(name + value):
             continue
         if (
             which == "filtered"

@@ -254,7 +254,10 @@ class _Terminal:
                 elif environment == "sandbox" and not sys.base_prefix.startswith("/usr"):
                     # The environments of Python point to the Python that made them.
                     keywords["read"] = [sys.base_prefix]
-                self._known_variables = self._first_variables()
+                # Others reach a command by its call alone.
+                self._known_variables = {
+                    name: value for name, value in self._first_variables().items() if name.isidentifier() and name.isascii()
+                }
                 self._shieling = Shieling(environment, **{**keywords, **self._options})
             return self._shieling
 
