@@ -180,9 +180,9 @@ class ShellPolicy:
     4. `custom` may return a decision that stands; `None` leaves it to allow.
 
     Texts are compiled without regard to case; the name of a program that an allow list lets pass
-    has to agree in case too, unless it is one of PowerShell's, such as `Get-ChildItem`. A match is bounded to one second; one that takes longer denies. A
-    pattern compiled with `re` has no bound, since `re` cannot be interrupted. The default allows
-    everything.
+    has to agree in case too, unless it is one of PowerShell's, such as `Get-ChildItem`. A match is
+    bounded to one second; one that takes longer denies. A pattern compiled with `re` has no bound,
+    since `re` cannot be interrupted. The default allows everything.
     """
 
     denylist: Sequence[PatternLike] = field(default_factory=tuple)
