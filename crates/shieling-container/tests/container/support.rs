@@ -107,16 +107,20 @@ fn start(kind: Kind) -> Engine {
         let made = Program::new("useradd").args(["-m", USER]).output().unwrap();
         // 9: it is there from a run that was killed.
         assert!(made.status.success() || made.status.code() == Some(9), "{made:?}");
-        let id = Program::new("id").args(["-u", USER]).output().unwrap();
-        let id: u32 = String::from_utf8_lossy(&id.stdout).trim().parse().unwrap();
+        let number = |what: &str| {
+            let id = Program::new("id").args([what, USER]).output().unwrap();
+            String::from_utf8_lossy(&id.stdout).trim().parse::<u32>().unwrap()
+        };
+        // Its group has another number where that of the user was taken.
+        let (id, group) = (number("-u"), number("-g"));
         let runtime = PathBuf::from(format!("/run/user/{id}"));
         fs::create_dir_all(&runtime).unwrap();
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).unwrap();
         for path in [&place, &runtime] {
-            chown(path, Some(id), Some(id)).unwrap();
+            chown(path, Some(id), Some(group)).unwrap();
         }
         as_user = format!(
-            "setpriv --reuid={id} --regid={id} --init-groups env HOME={at} XDG_RUNTIME_DIR={} \
+            "setpriv --reuid={id} --regid={group} --init-groups env HOME={at} XDG_RUNTIME_DIR={} \
              CONTAINERS_STORAGE_CONF={at}/storage.conf ",
             runtime.display()
         );
