@@ -44,8 +44,8 @@ const ENDING: Duration = Duration::from_secs(5);
 /// is killed; what an engine left behind all the same is removed by the next one that starts.
 ///
 /// # What a policy means in it
-/// *readonly* is enforced: the workspace and all volumes are mounted read-only; a workspace that is copied is the
-/// container's own, and can be written. Hidden paths and lists of programs
+/// *readonly* is enforced: nothing of this host can be changed, since the workspace and all volumes are mounted
+/// read-only. A workspace that is copied is the container's own, and can be written. Hidden paths and lists of programs
 /// are not: what cannot be decided by reading is asked about.
 pub struct Container {
     inner: Arc<Inner>,

@@ -150,15 +150,15 @@ fn can_be_copied(options: &Options) -> Result<(), ContainerError> {
     };
     match &options.workspace {
         _ if !options.is_own() => refuse(
-            "`--workspace-copy` says how a container is made, and `--container` takes one that is there",
-            "leave `--workspace-copy` out, or use `--image`",
+            "`workspace_copy` says how a container is made, and this one is there already",
+            "leave `workspace_copy` out, or have a container made of an image",
         ),
         None => refuse(
-            "`--workspace-copy` copies a workspace, and there is none",
-            "leave `--workspace-copy` out, or name a workspace",
+            "`workspace_copy` copies a workspace, and there is none",
+            "leave `workspace_copy` out, or name a workspace",
         ),
         Some(_) if options.writable => refuse(
-            "`--writable` is about a workspace that is mounted, and `--workspace-copy` mounts none",
+            "`writable` is about a workspace that is mounted, and `workspace_copy` mounts none",
             "leave one of them out: a copy can be written",
         ),
         Some(workspace) if !real(workspace)?.is_dir() => Err(ContainerError::Path {
@@ -457,11 +457,11 @@ mod tests {
         };
         assert_eq!(told(&|_| ()), Ok(Vec::new()));
         let refused = |change: &dyn Fn(&mut Options)| told(change).expect_err("it cannot hold");
-        assert!(refused(&|options| options.writable = true).contains("`--writable`"));
+        assert!(refused(&|options| options.writable = true).contains("`writable`"));
         assert!(refused(&|options| options.workspace = None).contains("there is none"));
         assert!(refused(&|options| options.workspace = Some(place.path().join("file"))).contains("no directory"));
         let attached = |options: &mut Options| options.run = Options::attached("x").run;
-        assert!(refused(&attached).contains("`--container`"));
+        assert!(refused(&attached).contains("there already"));
     }
 
     #[test]
