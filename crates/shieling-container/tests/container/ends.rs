@@ -57,7 +57,9 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         assert_eq!(outcome.exit_code, Some(3), "{outcome:?}");
         let id = container.id().unwrap();
         let running = tokio::spawn({
-            let (library, text) = (Arc::clone(&library), command(&container, "echo begun; sleep 60"));
+            // What is printed is on its way to this end for less than the second before `sleep 60`.
+            let text = "echo begun; sleep 1; sleep 60";
+            let (library, text) = (Arc::clone(&library), command(&container, text));
             async move { library.run(text, None).await }
         });
         until("the command begins", || {
