@@ -17,8 +17,28 @@ from ._types import ShellResult
 _POWERSHELL_UTF8 = (
     "$OutputEncoding = [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false); "
 )
-# Nothing of a command outlives its call, so that one serves all tools that ask for nothing else.
-_LOCAL = Execution("local", {"workspace": "/", "allow_home": True}, None)
+
+
+class _ThisHost:
+    """Where the commands of all tools run that ask for nothing else: nothing of one outlives its call.
+
+    What a command has without `env` of its own is taken from this process when the package is opened, so
+    it is opened anew where that has changed.
+    """
+
+    def __init__(self) -> None:
+        self._opened: tuple[dict[str, str], Execution] | None = None
+
+    def asynchronous(self) -> AsyncShieling:
+        variables = dict(os.environ)
+        opened = self._opened
+        if opened is None or opened[0] != variables:
+            execution = Execution("local", {"workspace": "/", "allow_home": True}, None)
+            opened = self._opened = (variables, execution)
+        return opened[1].asynchronous()
+
+
+_THIS_HOST = _ThisHost()
 
 
 async def run_stateless(
@@ -45,7 +65,7 @@ async def run_stateless(
         shieling: Where it runs. Default: on this host, without rules.
     """
     check_cap(max_output_bytes)
-    where: Any = shieling or _LOCAL.asynchronous()  # a checker may know the package under two names
+    where: Any = shieling or _THIS_HOST.asynchronous()  # a checker may know the package under two names
     local = where.environment == "local"
     if where.environment != "memory":
         check_directory(workdir)
