@@ -29,7 +29,7 @@ class _ThisHost:
     def __init__(self) -> None:
         self._opened: tuple[dict[str, str], Execution] | None = None
 
-    def asynchronous(self) -> AsyncShieling:
+    def asynchronous(self) -> Any:  # a checker may know the package under two names
         variables = dict(os.environ)
         opened = self._opened
         if opened is None or opened[0] != variables:
@@ -65,7 +65,7 @@ async def run_stateless(
         shieling: Where it runs. Default: on this host, without rules.
     """
     check_cap(max_output_bytes)
-    where: Any = shieling or _THIS_HOST.asynchronous()  # a checker may know the package under two names
+    where: Any = shieling or _THIS_HOST.asynchronous()
     local = where.environment == "local"
     if where.environment != "memory":
         check_directory(workdir)
