@@ -30,4 +30,5 @@ mod watch;
 
 pub use plan::Plan;
 pub use replace::Content;
+pub use tree::KEPT;
 pub use watch::{Taken, Watch, WatchError, When};

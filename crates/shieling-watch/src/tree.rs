@@ -20,8 +20,8 @@ use crate::closed::{Widened, changed_by_others};
 /// The longest file whose content is read: what is longer is not judged by what it says, and held back where that matters.
 pub(crate) const LONGEST: usize = shieling_gate::settings::LONGEST + 1;
 
-/// The longest file that is put back, and that is kept when it is taken back.
-pub(crate) const KEPT: usize = 16 << 20;
+/// The longest file that is put back, and that is kept when it is taken back: 16 MiB.
+pub const KEPT: usize = 16 << 20;
 
 /// Bytes of all contents that one judgement holds.
 const CONTENTS: usize = 256 << 20;

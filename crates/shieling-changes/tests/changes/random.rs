@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shieling_changes::Surroundings;
+use shieling_changes::{ChangeSet, Surroundings};
 
 use crate::scripts::Numbers;
 use crate::support::{Place, Tree, difference, os, sh, tree};
@@ -30,6 +30,18 @@ fn part(tree: &Tree, paths: &[&Path], is_inside: bool) -> Tree {
     chosen.collect()
 }
 
+/// Runs a script in a copy of a workspace, and stages it: the place, the workspace as it was, the copy afterwards, and the
+/// set.
+fn beside_direct(setup: &str, script: &str) -> (Place, Tree, Tree, ChangeSet) {
+    let staged = Place::new(setup);
+    let direct = staged.root.join("direct");
+    sh(&staged.root, "cp -a workspace direct");
+    let before = staged.tree();
+    sh(&direct, script);
+    let set = staged.stage(script);
+    (staged, before, tree(&direct), set)
+}
+
 #[test]
 fn what_is_held_back_is_as_it_was_and_everything_else_as_direct_leaves_it() {
     let mut held_in_all = 0;
@@ -39,17 +51,12 @@ fn what_is_held_back_is_as_it_was_and_everything_else_as_direct_leaves_it() {
         let setup = format!("git init -q .\n{}", numbers.script(10).replace("ln -fT -P", "cp -rT"));
         // Hard links of which one name is held back are each a file of its own.
         let script = numbers.script_with_tools(25).replace("ln -fT -P", "cp -rT");
-        let staged = Place::new(&setup);
-        let direct = staged.root.join("direct");
-        sh(&staged.root, "cp -a workspace direct");
-        let before = staged.tree();
-        sh(&direct, &script);
-        let mut set = staged.stage(&script);
+        let (staged, before, direct, mut set) = beside_direct(&setup, &script);
         let done = staged.commit(&mut set);
         let held: Vec<&Path> = done.judged.held.iter().map(|held| held.path.as_path()).collect();
         assert_eq!(held.len() as u64, done.judged.held_back, "all are told");
         held_in_all += held.len();
-        let (committed, direct) = (staged.tree(), tree(&direct));
+        let committed = staged.tree();
         for (is_inside, expected) in [(true, &before), (false, &direct)] {
             let difference = difference(&part(&committed, &held, is_inside), &part(expected, &held, is_inside));
             assert!(
@@ -77,18 +84,13 @@ fn commit_leaves_what_direct_leaves_and_undo_what_was_there() {
         // modified.
         let setup = numbers.script(15).replace("ln -fT -P", "cp -rT");
         let script = numbers.script(25);
-        let staged = Place::new(&setup);
-        let direct = staged.root.join("direct");
-        sh(&staged.root, "cp -a workspace direct");
-        let before = staged.tree();
-        sh(&direct, &script);
-        let mut set = staged.stage(&script);
+        let (staged, before, direct, mut set) = beside_direct(&setup, &script);
         assert!(
             tree(&staged.workspace) == before,
             "round {round}: staged\n{setup}\n---\n{script}"
         );
         let done = staged.commit(&mut set);
-        let difference = difference(&staged.tree(), &tree(&direct));
+        let difference = difference(&staged.tree(), &direct);
         assert!(
             difference.is_empty(),
             "round {round}: {difference}{:?}\n{setup}\n---\n{script}",

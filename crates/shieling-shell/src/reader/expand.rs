@@ -712,7 +712,7 @@ fn unparsable(span: Span) -> Unreadable {
 }
 
 /// Bytes that mean nothing to the shell inside a word.
-fn plain(byte: u8) -> bool {
+pub(super) fn plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,

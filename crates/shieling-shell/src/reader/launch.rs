@@ -1,5 +1,6 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
+use super::expand::plain;
 use super::run::{Launch, Run, is_shell};
 use super::{Input, Reader};
 use crate::descriptor::descriptor;
@@ -305,10 +306,9 @@ impl Reader<'_> {
         let first = &launch.argv[0];
         self.aliases.push(name.to_owned());
         for value in values {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+, ".contains(&byte);
             let words: Vec<_> = value.split_ascii_whitespace().collect();
             // An assignment before a command, or a blank at the end, behind which the next word is looked for too.
-            let is_plain = value.bytes().all(plain)
+            let is_plain = value.bytes().all(|byte| byte == b' ' || plain(byte))
                 && !value.ends_with(' ')
                 && words.first().is_some_and(|first| !first.contains('='));
             if is_plain {

@@ -9,7 +9,7 @@ use shieling_changes::{
     Action, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Fingerprint, Limits, Shadows, Shown, Store, Stored,
     Surroundings,
 };
-use shieling_watch::Content;
+use shieling_watch::{Content, KEPT};
 
 use super::Restrictions;
 use crate::environment::{AcceptError, HeldBackReview, Review};
@@ -27,9 +27,6 @@ const DIFF: DiffLimits = DiffLimits {
     file_bytes: 64 << 10,
     bytes: 64 << 10,
 };
-
-/// The longest file whose content a watch is told; it keeps none that is longer.
-const LONGEST: u64 = 16 << 20;
 
 /// What of a set lies at a path and below, unless it cannot be committed as it is.
 pub(super) fn look(
@@ -120,7 +117,7 @@ pub(super) fn accept(
         let Ok(path) = path.strip_prefix(&root) else {
             return Err(AcceptError::Changed);
         };
-        if let Some(stored) = set.stored(path, LONGEST).map_err(failed)? {
+        if let Some(stored) = set.stored(path, KEPT as u64).map_err(failed)? {
             contents.push((path.to_path_buf(), content(stored)));
         }
     }
