@@ -100,10 +100,10 @@ const NO_SHELLS: [&str; 6] = ["false", "halt", "nologin", "shutdown", "sync", "t
 
 /// The homes of this host by their real paths: the caller's, and those of the users whom this host lists with a
 /// shell.
-pub(super) fn known(restrictions: &Restrictions) -> BTreeSet<PathBuf> {
+pub(super) fn known(home: Option<&Path>) -> BTreeSet<PathBuf> {
     let users = fs::read("/etc/passwd").unwrap_or_default();
     let users = String::from_utf8_lossy(&users);
-    let homes = listed(&users).chain(restrictions.home.clone());
+    let homes = listed(&users).chain(home.map(Path::to_path_buf));
     homes
         .filter(|home| home.is_absolute())
         .filter_map(|home| fs::canonicalize(home).ok())

@@ -455,7 +455,10 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
     if !full && restrictions.hidden.is_some() {
         return Err(SandboxError::Unsupported(UNHIDDEN));
     }
-    let homes = restrictions.staging.as_ref().map(|_| homes::known(restrictions));
+    let homes = restrictions
+        .staging
+        .as_ref()
+        .map(|_| homes::known(restrictions.home.as_deref()));
     let stage = Stage::prepare(restrictions, &homes.unwrap_or_default())?;
     let staged = stage.as_ref().map(|stage| stage.entry(restrictions.programs.is_none()));
     let mut view = view::view(restrictions, staged)?;

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
-    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Mode, Shadows, State, Store,
-    Surroundings, UNCOPIED,
+    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Limits, Mode, Shadows, State,
+    Store, Surroundings, UNCOPIED,
 };
 use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
@@ -55,11 +55,10 @@ pub enum StageError {
 }
 
 /// What in the workspace the user's tools are led to: by links in homes, and by the user's own settings of git.
-pub(super) fn leads(restrictions: &Restrictions) -> Vec<Lead> {
-    let workspace = &restrictions.workspace;
-    let linked = homes::led_to(&homes::known(restrictions), workspace);
+pub(super) fn leads(workspace: &Path, home: Option<&Path>) -> Vec<Lead> {
+    let linked = homes::led_to(&homes::known(home), workspace);
     let linked = linked.into_iter().map(|path| (path, LeadKind::Code));
-    let named = git_settings::leads(restrictions.home.as_deref(), workspace);
+    let named = git_settings::leads(home, workspace);
     let leads = linked.chain(named).filter_map(|(path, kind)| {
         let path = path.strip_prefix(workspace).ok()?.to_path_buf();
         (!path.as_os_str().is_empty()).then_some(Lead { path, kind })
@@ -117,7 +116,7 @@ impl Stage {
             toolchains: OnceLock::new(),
             surroundings: OnceLock::new(),
             home: restrictions.home.clone(),
-            leads: leads(restrictions),
+            leads: leads(&restrictions.workspace, restrictions.home.as_deref()),
             fixed: restrictions
                 .fixed
                 .iter()
@@ -271,7 +270,7 @@ impl Stage {
     /// Says that what is in the layer could not be committed or looked at. Nobody knows how much it is.
     fn failed(&self, inner: &Inner, error: StageError) -> (Option<Changes>, Option<StageError>) {
         let id = inner.set.as_ref().map(|set| set.id().to_owned());
-        let mut waiting = self.changes(id, ChangeState::Waiting, &Judged::default(), None);
+        let mut waiting = changes_of(self.staging.mode, id, ChangeState::Waiting, &Judged::default(), None);
         (waiting.added, waiting.modified, waiting.deleted, waiting.totals) = (None, None, None, None);
         waiting.renamed = None;
         (Some(waiting), Some(error))
@@ -287,18 +286,16 @@ impl Stage {
             store, set, shadows, ..
         } = inner;
         let Some(set) = set else { return Ok(None) };
-        let Committed { id, judged } = store.commit(set, &Choice::default(), self.surroundings(), Some(shadows))?;
-        let waits = judged.held_back > 0 || judged.conflicting > 0;
-        let own = set.id().to_owned();
-        if waits && set.state() != State::Committed {
-            // What happens to these paths from now on, no command knows of.
-            set.record_bases()?;
-            if judged.conflicting == 0 {
-                let left = set.judge(self.surroundings(), self.staging.limits)?;
-                set.note(&left, State::Waiting)?;
-            }
-        }
-        Ok(Some(self.committed(&own, id, &judged)))
+        let mode = self.staging.mode;
+        let changes = commit(
+            mode,
+            store,
+            set,
+            self.surroundings(),
+            self.staging.limits,
+            Some(shadows),
+        )?;
+        Ok(Some(changes))
     }
 
     /// Looks at what waits.
@@ -307,7 +304,13 @@ impl Stage {
         let judged = set.judge(self.surroundings(), self.staging.limits)?;
         let id = set.id().to_owned();
         if self.staging.mode == Mode::Discard {
-            return Ok(Some(self.changes(None, ChangeState::Discarded, &judged, None)));
+            return Ok(Some(changes_of(
+                self.staging.mode,
+                None,
+                ChangeState::Discarded,
+                &judged,
+                None,
+            )));
         }
         let state = match judged.conflicting {
             0 => State::Waiting,
@@ -320,7 +323,7 @@ impl Stage {
             (_, 0) => (Some(id.clone()), ChangeState::Waiting),
             _ => (Some(id.clone()), ChangeState::Conflict),
         };
-        Ok(Some(self.changes(told, state, &judged, Some(&id))))
+        Ok(Some(changes_of(self.staging.mode, told, state, &judged, Some(&id))))
     }
 
     fn record(&self, inner: &mut Inner) -> Result<(), StageError> {
@@ -328,77 +331,6 @@ impl Stage {
             set.record_bases()?;
         }
         Ok(())
-    }
-
-    /// Says what a commit of the set `own` came to. `id` is the set that was committed, if one was.
-    fn committed(&self, own: &str, id: Option<String>, judged: &Judged) -> Changes {
-        let (told, state) = match judged.conflicting {
-            0 => (id, ChangeState::Committed),
-            _ => (Some(own.to_owned()), ChangeState::Conflict),
-        };
-        self.changes(told, state, judged, Some(own))
-    }
-
-    /// Says what became of the changes. `waits` is the set with what was held back.
-    fn changes(&self, id: Option<String>, state: ChangeState, judged: &Judged, waits: Option<&str>) -> Changes {
-        let cut = |paths: &[PathBuf]| Some(paths.iter().take(PATHS_TOLD).cloned().collect());
-        let mode = match self.staging.mode {
-            Mode::Commit => ChangeMode::Commit,
-            Mode::Review => ChangeMode::Review,
-            Mode::Discard => ChangeMode::Discard,
-            Mode::Direct => ChangeMode::Direct,
-        };
-        let accept = |held: &Held| match waits {
-            // It has no copy that a part of the set could be made of.
-            Some(id) if held.rule == UNCOPIED => {
-                format!(
-                    "; a person can accept it with all of the set: `shieling changes apply {id} --accept-held-back`"
-                )
-            }
-            Some(id) => format!("; {}", how_to_accept(id, &held.path)),
-            None => String::new(),
-        };
-        let held_back = judged.held.iter().map(|held| {
-            let instead = format!("{}{}", held.instead, accept(held));
-            // No part of the set can be made of what cannot be copied.
-            let id = waits.filter(|_| held.rule != UNCOPIED).map(str::to_owned);
-            HeldBack::new(&held.path, &held.because, instead).with_id(id)
-        });
-        let conflicts = judged.conflicts.iter().map(|conflict| Conflict {
-            path: conflict.path.clone(),
-            because: conflict.because.clone(),
-            instead: match &id {
-                Some(id) => format!(
-                    "nothing of the set was committed, and both versions are kept: look with `shieling changes show \
-                     {id}`; `shieling changes apply {id} --overwrite` takes the set's"
-                ),
-                None => "make the change again from what is there now".to_owned(),
-            },
-        });
-        let renamed = judged.renamed.iter().take(PATHS_TOLD).map(|rename| Renamed {
-            old_path: rename.from.clone(),
-            new_path: rename.to.clone(),
-        });
-        Changes {
-            mode,
-            state,
-            added: cut(&judged.added),
-            modified: cut(&judged.modified),
-            deleted: cut(&judged.deleted),
-            renamed: Some(renamed.collect()),
-            totals: Some(ChangeTotals {
-                added: judged.counts.added,
-                modified: judged.counts.modified,
-                deleted: judged.counts.deleted,
-                renamed: judged.renames,
-                held_back: judged.held_back,
-                conflicts: judged.conflicting,
-            }),
-            held_back: held_back.collect(),
-            accepted: Vec::new(),
-            conflicts: conflicts.collect(),
-            id,
-        }
     }
 
     /// What a person is to decide about. From here on no command can change it.
@@ -483,7 +415,7 @@ impl Stage {
         } else {
             store.thaw(frozen, &judged, set, shadows)?;
         }
-        Ok(Some(self.committed(&own, id, &judged)))
+        Ok(Some(committed(self.staging.mode, &own, id, &judged)))
     }
 
     /// What a person is to decide about of what was held back, if it waits in this layer.
@@ -513,7 +445,13 @@ impl Stage {
         let _ = set
             .judge(self.surroundings(), self.staging.limits)
             .and_then(|left| set.note(&left, state));
-        Ok(self.changes(Some(id), ChangeState::Committed, &judged, None))
+        Ok(changes_of(
+            self.staging.mode,
+            Some(id),
+            ChangeState::Committed,
+            &judged,
+            None,
+        ))
     }
 
     /// Whether it has ended.
@@ -547,6 +485,98 @@ impl Stage {
         if self.staging.mode == Mode::Discard || !inner.is_used || is_committed || is_empty() {
             let _ = inner.store.discard(set);
         }
+    }
+}
+
+/// Commits a set, and prepares what waits in it for a person.
+pub(super) fn commit(
+    mode: Mode,
+    store: &Store,
+    set: &mut ChangeSet,
+    surroundings: &Surroundings,
+    limits: Limits,
+    shadows: Option<&mut Shadows>,
+) -> Result<Changes, ChangesError> {
+    let Committed { id, judged } = store.commit(set, &Choice::default(), surroundings, shadows)?;
+    let waits = judged.held_back > 0 || judged.conflicting > 0;
+    let own = set.id().to_owned();
+    if waits && set.state() != State::Committed {
+        // What happens to these paths from now on, no command knows of.
+        set.record_bases()?;
+        if judged.conflicting == 0 {
+            let left = set.judge(surroundings, limits)?;
+            set.note(&left, State::Waiting)?;
+        }
+    }
+    Ok(committed(mode, &own, id, &judged))
+}
+
+/// Says what a commit of the set `own` came to. `id` is the set that was committed, if one was.
+fn committed(mode: Mode, own: &str, id: Option<String>, judged: &Judged) -> Changes {
+    let (told, state) = match judged.conflicting {
+        0 => (id, ChangeState::Committed),
+        _ => (Some(own.to_owned()), ChangeState::Conflict),
+    };
+    changes_of(mode, told, state, judged, Some(own))
+}
+
+/// Says what became of the changes. `waits` is the set with what was held back.
+fn changes_of(mode: Mode, id: Option<String>, state: ChangeState, judged: &Judged, waits: Option<&str>) -> Changes {
+    let cut = |paths: &[PathBuf]| Some(paths.iter().take(PATHS_TOLD).cloned().collect());
+    let mode = match mode {
+        Mode::Commit => ChangeMode::Commit,
+        Mode::Review => ChangeMode::Review,
+        Mode::Discard => ChangeMode::Discard,
+        Mode::Direct => ChangeMode::Direct,
+    };
+    let accept = |held: &Held| match waits {
+        // It has no copy that a part of the set could be made of.
+        Some(id) if held.rule == UNCOPIED => {
+            format!("; a person can accept it with all of the set: `shieling changes apply {id} --accept-held-back`")
+        }
+        Some(id) => format!("; {}", how_to_accept(id, &held.path)),
+        None => String::new(),
+    };
+    let held_back = judged.held.iter().map(|held| {
+        let instead = format!("{}{}", held.instead, accept(held));
+        // No part of the set can be made of what cannot be copied.
+        let id = waits.filter(|_| held.rule != UNCOPIED).map(str::to_owned);
+        HeldBack::new(&held.path, &held.because, instead).with_id(id)
+    });
+    let conflicts = judged.conflicts.iter().map(|conflict| Conflict {
+        path: conflict.path.clone(),
+        because: conflict.because.clone(),
+        instead: match &id {
+            Some(id) => format!(
+                "nothing of the set was committed, and both versions are kept: look with `shieling changes show \
+                 {id}`; `shieling changes apply {id} --overwrite` takes the set's"
+            ),
+            None => "make the change again from what is there now".to_owned(),
+        },
+    });
+    let renamed = judged.renamed.iter().take(PATHS_TOLD).map(|rename| Renamed {
+        old_path: rename.from.clone(),
+        new_path: rename.to.clone(),
+    });
+    Changes {
+        mode,
+        state,
+        added: cut(&judged.added),
+        modified: cut(&judged.modified),
+        deleted: cut(&judged.deleted),
+        renamed: Some(renamed.collect()),
+        totals: Some(ChangeTotals {
+            added: judged.counts.added,
+            modified: judged.counts.modified,
+            deleted: judged.counts.deleted,
+            renamed: judged.renames,
+            held_back: judged.held_back,
+            conflicts: judged.conflicting,
+        }),
+        held_back: held_back.collect(),
+        accepted: Vec::new(),
+        conflicts: conflicts.collect(),
+        id,
     }
 }
 

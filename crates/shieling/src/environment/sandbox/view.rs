@@ -247,7 +247,7 @@ fn check_workspace(workspace: &Path) -> Result<(), ViewError> {
 /// Refuses a home, or a part of one, that nobody asked for or that cannot be held; otherwise says what stands in
 /// its place. In a readonly one nothing can be made, but keys can be read.
 fn check_home(root: &Path, restrictions: &Restrictions, own_files: bool) -> Result<Homes, ViewError> {
-    let known = homes::known(restrictions);
+    let known = homes::known(restrictions.home.as_deref());
     let workspace = root.to_path_buf();
     let is_workspace = *root == restrictions.workspace;
     let held: BTreeSet<PathBuf> = known.iter().filter(|home| home.starts_with(root)).cloned().collect();

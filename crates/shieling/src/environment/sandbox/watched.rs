@@ -237,7 +237,7 @@ impl Watched {
             let plan = Plan {
                 home: restrictions.home.clone(),
                 leads: if is_workspace {
-                    stage::leads(restrictions)
+                    stage::leads(&restrictions.workspace, restrictions.home.as_deref())
                 } else {
                     Vec::new()
                 },
