@@ -70,6 +70,12 @@ impl Bases {
         })
     }
 
+    /// The mode that was recorded of a path, 0 of what was not there; nothing if it was not recorded.
+    pub(crate) fn recorded_mode(&self, path: &Path) -> Option<u32> {
+        let base = self.last(path)?;
+        Some(base.node.as_ref().map_or(0, |node| node.mode))
+    }
+
     /// The state of a path that was recorded last.
     fn last(&self, path: &Path) -> Option<&Base> {
         self.records.get(path)?.last()
@@ -234,6 +240,39 @@ fn merged(base: u32, ours: u32, theirs: u32) -> Option<u32> {
         () if theirs == base => Some(ours),
         () if ours == base || ours == theirs => Some(theirs),
         () => None,
+    }
+}
+
+/// Records what a workspace was when it was copied, entry by entry.
+#[derive(Debug)]
+pub struct CopyRecorder(Writer);
+
+impl CopyRecorder {
+    pub(crate) fn new(set: &Directory) -> Result<Self, ChangesError> {
+        Writer::append(set, RECORDS).map(Self)
+    }
+
+    /// Records a path, relative to the workspace, as it was before it was read. `None`: nothing was there.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn record(&mut self, path: &Path, node: Option<Node>) -> Result<(), ChangesError> {
+        self.0.write(&Record {
+            path: path.to_path_buf(),
+            base: Base {
+                node,
+                copy: None,
+                is_unknown: false,
+            },
+        })
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> Result<(), ChangesError> {
+        self.0.finish()
     }
 }
 

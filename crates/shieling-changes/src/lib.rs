@@ -46,6 +46,7 @@ mod rules;
 mod snapshot;
 mod store;
 
+pub use base::CopyRecorder;
 pub use diff::{Diff, DiffLimits};
 pub use directory::LEVELS;
 pub use error::ChangesError;

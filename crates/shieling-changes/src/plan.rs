@@ -61,6 +61,7 @@ pub(crate) enum Step {
 }
 
 /// Writes records.
+#[derive(Debug)]
 pub(crate) struct Writer(BufWriter<File>);
 
 impl Writer {

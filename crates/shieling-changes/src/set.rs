@@ -1,6 +1,7 @@
 //! One change set: what is in it, and what becomes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use rustix::io::Errno;
 use shieling_gate::{Change as JudgedChange, Decision, Entry, Gate, Lead};
 
 use crate::apply::{self, Direction, Ended, Places, REMOVED};
-use crate::base::{self, Bases, Merged, Recorder};
+use crate::base::{self, Bases, CopyRecorder, Merged, Recorder};
 use crate::diff::{Diff, DiffLimits};
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
@@ -343,6 +344,20 @@ impl ChangeSet {
     /// If it cannot be written.
     pub fn put(&self, path: &Path, content: Put<'_>) -> Result<(), ChangesError> {
         use std::io::Write as _;
+        let (directory, name) = self.make_above(path)?;
+        directory.unlink_if_there(name).doing("replace", path)?;
+        match content {
+            Put::File { content, mode } => {
+                let file = directory.create(name).map_err(std::io::Error::from);
+                file.and_then(|mut file| file.write_all(content)).doing("write", path)?;
+                directory.set_mode(name, mode & 0o777).doing("set the mode of", path)
+            }
+            Put::Link(target) => rustix::fs::symlinkat(target, &directory, name).doing("link", path),
+        }
+    }
+
+    /// Makes the directories of the layer that a path lies in, and opens the last of them.
+    fn make_above<'p>(&self, path: &'p Path) -> Result<(Directory, &'p OsStr), ChangesError> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Errno::INVAL).doing("put", path);
         };
@@ -358,15 +373,60 @@ impl ChangeSet {
                 .set_mode_beneath(one, mode | 0o700)
                 .doing("set the mode of", one)?;
         }
-        directory.unlink_if_there(name).doing("replace", path)?;
-        match content {
-            Put::File { content, mode } => {
-                let file = directory.create(name).map_err(std::io::Error::from);
-                file.and_then(|mut file| file.write_all(content)).doing("write", path)?;
-                directory.set_mode(name, mode & 0o777).doing("set the mode of", path)
+        Ok((directory, name))
+    }
+
+    /// Says that a path of the workspace is gone in the layer, unless something above it is gone or no directory there.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn put_gone(&self, path: &Path) -> Result<(), ChangesError> {
+        let layer = self.layer()?;
+        for one in path.ancestors().filter(|one| !one.as_os_str().is_empty()) {
+            let there = layer.look_beneath(one).doing("look at", one)?;
+            if there.is_some_and(|node| one == path || !node.is_directory()) {
+                return Ok(());
             }
-            Put::Link(target) => rustix::fs::symlinkat(target, &directory, name).doing("link", path),
         }
+        let (directory, name) = self.make_above(path)?;
+        directory.white_out(name).doing("remove", path)
+    }
+
+    /// Begins to record what the workspace is, for a set that is filled from a copy of it: what differs from that later
+    /// is a conflict.
+    ///
+    /// # Errors
+    /// If the set cannot be written.
+    pub fn record_copy(&self) -> Result<CopyRecorder, ChangesError> {
+        CopyRecorder::new(&self.directory)
+    }
+
+    /// Says that the layer has all that differs from the copy that was recorded. Paths that were not recorded count as
+    /// new there, so that whatever has them in the workspace is a conflict. Directories get back the set-id bits and
+    /// the sticky bit that the copy of them could not have.
+    ///
+    /// # Errors
+    /// If the set cannot be read or written.
+    pub fn filled(&mut self) -> Result<(), ChangesError> {
+        self.close()?;
+        let bases = Bases::load(&self.directory, &self.header)?;
+        let mut recorder = CopyRecorder::new(&self.directory)?;
+        let mut modes = Vec::new();
+        self.scan(&mut |found| {
+            let Change { path, new, .. } = found.change;
+            match bases.recorded_mode(path) {
+                None => recorder.record(path, None)?,
+                Some(before) => {
+                    let copied = new.as_ref().filter(|new| new.is_directory());
+                    if copied.is_some_and(|copied| copied.mode != before && copied.mode & 0o777 == before & 0o777) {
+                        modes.push((path.clone(), before));
+                    }
+                }
+            }
+            Ok(Descent::Enter)
+        })?;
+        recorder.finish()?;
+        self.set_modes(&modes)
     }
 
     /// Whether it changes this very path.

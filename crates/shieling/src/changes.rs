@@ -5,7 +5,7 @@
 //! lists them, shows, applies, discards and undoes them.
 
 pub use shieling_changes::{
-    Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Fingerprint,
-    Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rename, Rule, Shadows, Shown, State, Store, Stored,
-    Summary, Surroundings,
+    Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, CopyRecorder, Counts, Diff, DiffLimits,
+    Fingerprint, Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rename, Rule, Shadows, Shown, State,
+    Store, Stored, Summary, Surroundings,
 };

@@ -7,6 +7,7 @@
 
 mod support;
 mod commits;
+mod copies;
 mod conflicts;
 mod held;
 mod kills;
