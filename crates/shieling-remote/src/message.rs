@@ -72,7 +72,7 @@ pub(crate) enum Order {
     Close,
     /// Something of files.
     File(FileOrder),
-    /// Make a tree of what its input says, at once [`INPUT`](crate::frame::INPUT) bytes of it at most:
+    /// Make a tree of what its input says, at once [`WINDOW`](crate::copy::WINDOW) bytes of it at most:
     /// [`Said::Copied`]. `keep`: the call names what was made.
     CopyIn {
         to: WirePath,

@@ -41,6 +41,8 @@ pub(crate) use self::unpack::{Gone, Made, Stamp, Target};
 
 /// How deep directories nest at most in a copy.
 pub const MAX_DEPTH: usize = 256;
+/// How much of a copy may be on its way: engines pass streams on in small pieces, and credit comes back as late.
+pub(crate) const WINDOW: usize = 4 * 1024 * 1024;
 /// A little more than the coarsest tick by which file systems of Linux stamp files.
 pub(crate) const TICK: Duration = Duration::from_millis(11);
 /// How many paths of a report are kept; the number is exact beyond that.

@@ -4,7 +4,7 @@
 //! own, and all of them end with the link. What a call has made stays under its number until it is forgotten.
 
 mod calls;
-mod copy;
+mod copies;
 mod file;
 mod job;
 
@@ -20,9 +20,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::copy;
 use crate::fault::{EnforceFault, ShellFault, SpawnFault};
 use crate::flow::{Credit, Inbox};
-use crate::frame::{Channel, Frame, INPUT, Kind};
+use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
 use crate::message::{Order, Said, Surroundings, Told, WireEnforced, WireStreams, unpack};
 use crate::wire_path::WirePath;
@@ -269,7 +270,7 @@ fn work(
         (start, ordered)
     });
     if let Order::CopyIn { .. } = &order {
-        made.input = Some(Inbox::new(&far.link, call, Channel::Input, INPUT));
+        made.input = Some(Inbox::new(&far.link, call, Channel::Input, copy::WINDOW));
     }
     if let Order::CopyOut { window, .. } = &order {
         let credit = || Credit::new(*window as usize);

@@ -14,13 +14,10 @@ use crate::copy::{
     self, All, BlockingReader, BlockingWriter, Choice, Copied, CopyError, CopyErrorKind, CopyOptions, Gone, Source,
     Target, WireCopyOptions,
 };
-use crate::frame::{Channel, INPUT};
+use crate::frame::Channel;
 use crate::link::LinkError;
 use crate::message::{Order, Said, pack};
 use crate::wire_path::WirePath;
-
-/// How much of a tree that is copied out may be on its way.
-const WINDOW: u32 = 1024 * 1024;
 
 /// Takes what is copied in, entry by entry: its path, relative to the directory that is copied, and what the system
 /// said of it before it was read.
@@ -114,7 +111,7 @@ impl Remote {
             keep,
         };
         let copying = Copying::begin(&self.near, &order).await?;
-        copying.streams.0.input.grant(INPUT);
+        copying.streams.0.input.grant(copy::WINDOW);
         let outlet = Outlet {
             link: Arc::clone(&self.near.shared.link),
             call: copying.call.number,
@@ -147,7 +144,7 @@ impl Remote {
         let order = Order::CopyOut {
             from: WirePath::of(from),
             since,
-            window: WINDOW,
+            window: u32::try_from(copy::WINDOW).unwrap_or(u32::MAX),
         };
         let copying = Copying::begin(&self.near, &order).await?;
         let mut reader = BlockingReader(copying.streams.0.output.reader());
@@ -197,7 +194,7 @@ impl Copying {
         let (answer, answered) = oneshot::channel();
         let mut running = None;
         let call = near.begin(|call| {
-            let made = Running::new(&near.shared.link, call, WINDOW as usize);
+            let made = Running::new(&near.shared.link, call, copy::WINDOW);
             running = Some(Arc::clone(&made));
             Waiting {
                 answer: Some(answer),
