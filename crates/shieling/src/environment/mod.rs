@@ -28,6 +28,7 @@ pub use local::Local;
 pub use sandbox::{
     ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,
 };
+pub use sandbox::{CopiedWorkspace, WriteBack};
 pub use sandbox::{leads_through, linked_repository, repository_above, toolchain_variables};
 pub use shell::NoShell;
 pub use shell::Shell;
@@ -408,6 +409,12 @@ pub trait Environment: Send + Sync {
     /// Commits what was changed by something that was no command, in an environment that stages changes, or says what
     /// waits. `None` where nothing is staged. May block.
     fn settle(&self) -> Option<Changes> {
+        None
+    }
+
+    /// What became of changes that come into the workspace only when the environment is closed, and what went wrong with
+    /// that: once, after [`Self::close`]. `None` where there were none, or none come so late.
+    fn settled_at_close(&self) -> Option<(Changes, Option<String>)> {
         None
     }
 

@@ -40,6 +40,7 @@ mod outside;
 mod accepting;
 mod staging;
 mod stage;
+mod write_back;
 mod watched;
 mod struck;
 mod tracked;
@@ -85,6 +86,7 @@ use tracked::Tracked;
 pub use view_error::ViewError;
 use watched::{AllRuns, Runs, Watched};
 pub use writable::repository_above;
+pub use write_back::{CopiedWorkspace, WriteBack};
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
 const ROUNDS: usize = 100;

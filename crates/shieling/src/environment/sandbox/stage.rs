@@ -521,7 +521,13 @@ fn committed(mode: Mode, own: &str, id: Option<String>, judged: &Judged) -> Chan
 }
 
 /// Says what became of the changes. `waits` is the set with what was held back.
-fn changes_of(mode: Mode, id: Option<String>, state: ChangeState, judged: &Judged, waits: Option<&str>) -> Changes {
+pub(super) fn changes_of(
+    mode: Mode,
+    id: Option<String>,
+    state: ChangeState,
+    judged: &Judged,
+    waits: Option<&str>,
+) -> Changes {
     let cut = |paths: &[PathBuf]| Some(paths.iter().take(PATHS_TOLD).cloned().collect());
     let mode = match mode {
         Mode::Commit => ChangeMode::Commit,
