@@ -8,15 +8,17 @@ mod own;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shieling::approval::Approved;
+use shieling::changes::Rule;
 use shieling::environment::{
     Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, LimitCounts,
     Network, Platform, WritablePaths,
 };
-use shieling::outcome::{Confinement, Outcome, Status};
+use shieling::outcome::{Changes, Confinement, Outcome, Status};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
 use shieling_remote::transport::{ConnectError, Transport};
@@ -101,6 +103,9 @@ impl Container {
                 policy: Mutex::default(),
                 running: Mutex::default(),
                 starting: tokio::sync::Mutex::default(),
+                rules: Mutex::default(),
+                has_lost_copy: AtomicBool::new(false),
+                settled: Mutex::default(),
             }),
         })
     }
@@ -191,7 +196,10 @@ impl Inner {
             return Ok(running);
         }
         let running = Arc::new(self.begin().await?);
-        *self.lock() = Some(Arc::clone(&running));
+        let before = self.lock().replace(Arc::clone(&running));
+        if before.is_some_and(|before| before.copy.is_some()) {
+            self.has_lost_copy.store(true, Ordering::Relaxed);
+        }
         Ok(running)
     }
 
@@ -247,15 +255,16 @@ impl Inner {
             Ok(confinement)
         });
         let copied = match checked {
-            Ok(confinement) => self.copy_workspace(&remote).await.map(|()| confinement),
+            Ok(confinement) => self.copy_workspace(&remote).await.map(|copy| (confinement, copy)),
             Err(error) => Err(error),
         };
         match copied {
-            Ok(confinement) => Ok(Running {
+            Ok((confinement, copy)) => Ok(Running {
                 remote,
                 confinement,
                 network: check::network(&inside, &inspected),
                 container: inspected["Id"].as_str().unwrap_or_default().to_owned(),
+                copy,
                 id,
             }),
             Err(error) => {
@@ -442,6 +451,16 @@ impl Environment for Container {
                 "Commands run in a container, and the workspace is a copy in its memory: what changes there goes with \
                  the container, and the user's own files stay as they are. What is to be kept has to be told."
             }
+            Some(WorkspaceCopy::Both { .. }) if self.inner.readonly() => {
+                "Commands run in a container, and the workspace is a copy in its memory: what changes there goes with \
+                 the container, since nothing of the user's may change."
+            }
+            Some(WorkspaceCopy::Both { .. }) => {
+                "Commands run in a container, and the workspace is a copy in its memory: what changes there is moved \
+                 into the user's workspace only when all work here is over, all of it or nothing. What would run code \
+                 as the user later is held back, and where the user changed the same files meanwhile, nothing is moved \
+                 and the user decides."
+            }
         };
         let advice = advice.to_owned();
         Some(Platform {
@@ -495,6 +514,39 @@ impl Environment for Container {
         }
     }
 
+    /// What comes back of a copied workspace is judged, so that something can be held back of it.
+    fn hold_back(&self, rules: Vec<Rule>) -> Result<(), EnforceError> {
+        let comes_back = matches!(self.inner.options.workspace_copy, Some(WorkspaceCopy::Both { .. }));
+        if rules.is_empty() && !comes_back {
+            return Ok(());
+        }
+        let refuse = |why| {
+            Err(EnforceError::Unsupported {
+                environment: self.name().to_owned(),
+                why,
+            })
+        };
+        if !comes_back {
+            return refuse(
+                "it has rules about what changes (`changes`, `adds`, `deletes`, `max_files`, `max_bytes`), which hold \
+                 in a container with `--workspace-copy both`",
+            );
+        }
+        let mut bound = self.inner.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = format!("{rules:?}");
+        match &*bound {
+            Some(bound) if format!("{bound:?}") != told => refuse("it holds other changes back already"),
+            Some(_) | None => {
+                *bound = Some(rules);
+                Ok(())
+            }
+        }
+    }
+
+    fn settled_at_close(&self) -> Option<(Changes, Option<String>)> {
+        self.inner.settled.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn places(&self) -> Option<WritablePaths> {
         None
     }
@@ -505,6 +557,7 @@ impl Environment for Container {
             let _turn = self.inner.starting.lock().await;
             let running = self.inner.lock().take();
             if let Some(running) = running {
+                self.inner.write_back(&running).await;
                 self.inner.end(&running.remote, running.id.as_deref()).await;
             }
         })

@@ -299,7 +299,7 @@ pub(crate) fn owner(options: &Options) -> Result<(u32, u32), ContainerError> {
 }
 
 /// A path without links.
-fn real(path: &Path) -> Result<PathBuf, ContainerError> {
+pub(crate) fn real(path: &Path) -> Result<PathBuf, ContainerError> {
     std::fs::canonicalize(path).map_err(|error| ContainerError::Path {
         path: path.to_owned(),
         why: match error.kind() {

@@ -98,6 +98,18 @@ pub enum WorkspaceCopy {
     /// It is copied into memory of the container when that is made. What commands change in the copy goes with the
     /// container.
     In,
+    /// As [`Self::In`], and what commands changed is moved into the workspace when the environment is closed: judged as
+    /// changes of a staged workspace are, all of it or nothing. If the user changed the same places meanwhile, nothing
+    /// is moved, and the changes wait as a change set. They are lost with a container that ends before. Under a policy
+    /// that lets nothing change, nothing comes back.
+    Both {
+        /// The directory that change sets are stored in: in the same mount as the workspace, and not inside it.
+        sets: PathBuf,
+        /// The user's home, whose tools are not to run what commands left.
+        home: Option<PathBuf>,
+        /// Paths in the workspace, absolute, that decide what commands may do. Changes of them are held back.
+        fixed: Vec<PathBuf>,
+    },
 }
 
 /// What a container is asked to be.

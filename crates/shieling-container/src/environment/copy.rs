@@ -1,12 +1,19 @@
 //! Directories that are copied into a container and out of it, the workspace among them.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shieling_remote::{Copied, CopyError, CopyOptions, Remote};
+use shieling::changes::{ChangesError, Limits, Node};
+use shieling::environment::{CopiedWorkspace, WriteBack};
+use shieling::outcome::Changes;
+use shieling_remote::{Base, Copied, CopyError, CopyErrorKind, CopyOptions, Remote, Seen};
 
 use super::Container;
-use super::inner::Inner;
+use super::inner::{Inner, Running, WorkspaceBase};
 use crate::error::ContainerError;
+use crate::isolation::real;
+use crate::options::WorkspaceCopy;
 
 /// How many of the entries that were left out are told of one by one.
 const TOLD: usize = 5;
@@ -57,21 +64,104 @@ fn failed(what: &str, error: CopyError) -> ContainerError {
 
 impl Inner {
     /// Copies the workspace into a container that was just made, if it is to be copied.
-    pub(super) async fn copy_workspace(&self, remote: &Remote) -> Result<(), ContainerError> {
-        let (Some(_), Some(workspace)) = (&self.options.workspace_copy, &self.options.workspace) else {
-            return Ok(());
+    pub(super) async fn copy_workspace(&self, remote: &Remote) -> Result<Option<WorkspaceBase>, ContainerError> {
+        let (Some(how), Some(workspace)) = (&self.options.workspace_copy, &self.options.workspace) else {
+            return Ok(None);
         };
-        let copied = remote
-            .copy_in(workspace, &self.options.workdir, CopyOptions::default())
-            .await;
-        let copied = copied.map_err(|error| {
-            failed(
-                &format!("the workspace `{}` into the container", workspace.display()),
-                error,
-            )
-        })?;
+        let what = format!("the workspace `{}` into the container", workspace.display());
+        let stopped = |error| failed(&what, error);
+        let (to, options) = (&self.options.workdir, CopyOptions::default());
+        let (copied, base) = match how {
+            WorkspaceCopy::Both { sets, home, fixed } if !self.readonly() => {
+                let unstored = |error: ChangesError| ContainerError::Options {
+                    what: format!("what commands change cannot be written back: {error}"),
+                    instead: "use `--workspace-copy in`, or mount the workspace with `--writable`".to_owned(),
+                };
+                let back = WriteBack::begin(&CopiedWorkspace {
+                    workspace: real(workspace)?,
+                    sets: sets.clone(),
+                    home: home.clone(),
+                    fixed: fixed.clone(),
+                });
+                let back = Arc::new(Mutex::new(Some((back.map_err(unstored)?, Ok(())))));
+                let (base, copied) = remote
+                    .copy_base_in(workspace, to, options, seen(&back))
+                    .await
+                    .map_err(stopped)?;
+                let Some((mut back, seen)) = lock(&back).take() else {
+                    return Ok(None);
+                };
+                seen.map_err(unstored)?;
+                back.copied().map_err(unstored)?;
+                let back = Mutex::new(Some(back));
+                (copied, Some(WorkspaceBase { base, back }))
+            }
+            WorkspaceCopy::In | WorkspaceCopy::Both { .. } => {
+                (remote.copy_in(workspace, to, options).await.map_err(stopped)?, None)
+            }
+        };
         self.tell_skipped("the copy of the workspace", &copied);
-        Ok(())
+        Ok(base)
+    }
+
+    /// Moves what differs in the copy of the workspace into the workspace, if it comes back, and keeps what is told of
+    /// it.
+    pub(super) async fn write_back(&self, running: &Running) {
+        let Some(copy) = &running.copy else { return };
+        let Some(back) = lock(&copy.back).take() else { return };
+        let moved = match running.remote.end() {
+            Some(_) => {
+                Err("the container has ended, and with it what commands had changed in the workspace".to_owned())
+            }
+            None => self.moved(running, &copy.base, back).await,
+        };
+        let lost = self.has_lost_copy.swap(false, Ordering::Relaxed).then(|| {
+            "an earlier container ended, and with it what commands had changed in the workspace until then".to_owned()
+        });
+        let settled = match (moved, lost) {
+            (Ok(None), None) => None,
+            (Ok(changes), lost) => Some((changes.unwrap_or_else(WriteBack::nothing), lost)),
+            (Err(error), _) => Some((WriteBack::nothing(), Some(error))),
+        };
+        *lock(&self.settled) = settled;
+    }
+
+    async fn moved(&self, running: &Running, base: &Base, back: WriteBack) -> Result<Option<Changes>, String> {
+        let unmoved = |error: &dyn std::fmt::Display| {
+            format!("what commands changed was not written back, and the workspace is as it was: {error}")
+        };
+        let layer = back.layer();
+        let limits = Limits::default();
+        let options = CopyOptions {
+            max_entries: limits.entries,
+            max_bytes: limits.bytes,
+            ..CopyOptions::default()
+        };
+        let back = Arc::new(Mutex::new(Some(back)));
+        let takes = Arc::clone(&back);
+        let gone = move |path: &Path| {
+            let gone = lock(&takes).as_mut().map_or(Ok(()), |back| back.gone(path));
+            gone.map_err(|error| CopyError {
+                kind: CopyErrorKind::Io,
+                path: path.to_owned(),
+                detail: error.to_string(),
+            })
+        };
+        let copied = running
+            .remote
+            .copy_changes_out(base, &self.options.workdir, &layer, options, gone)
+            .await
+            .map_err(|error| unmoved(&error))?;
+        self.tell_skipped("what was written back", &copied);
+        let Some(back) = lock(&back).take() else {
+            return Ok(None);
+        };
+        let rules = lock(&self.rules).clone().unwrap_or_default();
+        let committed = tokio::task::spawn_blocking(move || back.commit(rules)).await;
+        match committed {
+            Ok(committed) => committed.map_err(|error| unmoved(&error)),
+            Err(error) => Err(unmoved(&error)),
+        }
     }
 
     /// Tells what was left out of a copy.
@@ -89,4 +179,21 @@ impl Inner {
             progress(&format!("left out of {of}: {more} more"));
         }
     }
+}
+
+/// What takes a copy here, and what went wrong with that.
+type Taking = Arc<Mutex<Option<(WriteBack, Result<(), ChangesError>)>>>;
+
+/// Records what is copied.
+fn seen(taking: &Taking) -> Seen {
+    let taking = Arc::clone(taking);
+    Box::new(move |path, found| {
+        if let Some((back, seen @ Ok(()))) = &mut *lock(&taking) {
+            *seen = back.seen(path, Node::from(found));
+        }
+    })
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,13 @@
 //! What an environment of this kind has: its engine, its image and, once one runs, its container.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shieling::environment::Enforcement;
-use shieling::outcome::Confinement;
-use shieling_remote::Remote;
+use shieling::changes::Rule;
+use shieling::environment::{Enforcement, WriteBack};
+use shieling::outcome::{Changes, Confinement};
+use shieling_remote::{Base, Remote};
 
 use super::image::Progress;
 use crate::agent::Agent;
@@ -29,6 +31,12 @@ pub(super) struct Inner {
     pub(super) policy: Mutex<Option<Enforcement>>,
     pub(super) running: Mutex<Option<Arc<Running>>>,
     pub(super) starting: tokio::sync::Mutex<()>,
+    /// What the policy holds back of changes that come back.
+    pub(super) rules: Mutex<Option<Vec<Rule>>>,
+    /// Whether a container has ended that had a copy of which nothing came back.
+    pub(super) has_lost_copy: AtomicBool,
+    /// What became of changes when it was closed.
+    pub(super) settled: Mutex<Option<(Changes, Option<String>)>>,
 }
 
 /// A container in which the agent has answered.
@@ -41,6 +49,16 @@ pub(super) struct Running {
     pub(super) id: Option<String>,
     /// The container's id.
     pub(super) container: String,
+    /// Its copy of the workspace, if what changes in it comes back.
+    pub(super) copy: Option<WorkspaceBase>,
+}
+
+/// A copy of the workspace in a container, of which what differs comes back.
+pub(super) struct WorkspaceBase {
+    /// What the far side has made.
+    pub(super) base: Base,
+    /// What takes it here; nothing once it is taken.
+    pub(super) back: Mutex<Option<WriteBack>>,
 }
 
 impl Inner {

@@ -7,13 +7,16 @@ use std::process::{Command as Program, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use shieling::changes::{Limits, Store};
 use shieling::environment::Environment as _;
+use shieling::outcome::{ChangeState, Status};
+use shieling::policy::Policy;
 use shieling_container::{
     Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, WorkspaceCopy,
 };
 use tempfile::tempdir;
 
-use super::support::{BUSYBOX, EMPTY, Engine, Kind, TOOLS, agents, engine, run, turn, until};
+use super::support::{BUSYBOX, EMPTY, Engine, Kind, TOOLS, agents, command, engine, facade, run, turn, until};
 
 /// A tree with something of each kind.
 fn tree() -> tempfile::TempDir {
@@ -370,4 +373,197 @@ async fn a_process_that_is_killed_while_it_copies_leaves_no_incomplete_file() {
         }
         until("its container is gone", || engine.containers().is_empty()).await;
     }
+}
+
+/// A workspace whose change sets are kept beside it, and a container that works on a copy of it.
+async fn both(engine: &'static Engine, place: &Path, change: impl FnOnce(&mut Options)) -> Arc<Container> {
+    let mut options = copying(engine, TOOLS, &place.join("work"));
+    options.workspace_copy = Some(WorkspaceCopy::Both {
+        sets: place.join("sets"),
+        home: None,
+        fixed: vec![place.join("work/shieling.toml")],
+    });
+    change(&mut options);
+    Arc::new(engine.open(options).await.unwrap())
+}
+
+fn project() -> (tempfile::TempDir, PathBuf) {
+    let place = tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let work = root.join("work");
+    fs::create_dir_all(work.join(".git/hooks")).unwrap();
+    fs::create_dir_all(work.join("old/deep")).unwrap();
+    for (name, content) in [
+        ("a", "one\n"),
+        ("b", "two\n"),
+        ("old/deep/x", "x"),
+        ("shieling.toml", "timeout = \"5s\"\n"),
+    ] {
+        fs::write(work.join(name), content).unwrap();
+    }
+    fs::set_permissions(work.join("old"), fs::Permissions::from_mode(0o2755)).unwrap();
+    (place, root)
+}
+
+const WORK: &str =
+    "echo changed >a && chmod 600 a && rm -r old && mkdir new && echo new >new/file && ln -s file new/link";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_changes_in_a_copy_comes_back_when_it_is_closed() {
+    let _turn = turn().await;
+    for kind in Kind::ALL {
+        let Some(engine) = engine(kind) else { continue };
+        let (_place, root) = project();
+        let work = root.join("work");
+        let was = fs::metadata(work.join("b")).unwrap();
+        let container = both(engine, &root, |_| ()).await;
+        let outcome = run(&container, WORK).await;
+        assert_eq!(outcome.exit_code, Some(0), "{kind:?}: {outcome:?}");
+        assert!(outcome.changes.is_none(), "{outcome:?}");
+        assert_eq!(fs::read_to_string(work.join("a")).unwrap(), "one\n");
+        container.close().await;
+        let (changes, error) = container.settled_at_close().expect("something came back");
+        assert_eq!(
+            (error, changes.state),
+            (None, ChangeState::Committed),
+            "{kind:?}: {changes:?}"
+        );
+        let totals = changes.totals.unwrap();
+        assert_eq!(
+            (totals.added, totals.modified, totals.deleted),
+            (3, 1, 3),
+            "{kind:?}: {changes:?}"
+        );
+        assert_eq!(fs::read_to_string(work.join("a")).unwrap(), "changed\n");
+        let now = fs::metadata(work.join("a")).unwrap();
+        assert_eq!(
+            (now.mode() & 0o7777, now.uid()),
+            (0o600, rustix::process::geteuid().as_raw())
+        );
+        assert_eq!(fs::read_link(work.join("new/link")).unwrap(), Path::new("file"));
+        assert!(!work.join("old").exists());
+        // What did not change was not touched.
+        let same = fs::metadata(work.join("b")).unwrap();
+        assert_eq!(
+            (same.ino(), same.ctime(), same.ctime_nsec()),
+            (was.ino(), was.ctime(), was.ctime_nsec())
+        );
+        assert!(container.settled_at_close().is_none());
+        let store = Store::open(&root.join("sets"), Limits::default()).unwrap();
+        let mut set = store.get(&changes.id.unwrap()).unwrap();
+        store
+            .undo(&mut set, &shieling::changes::Surroundings::default())
+            .unwrap();
+        assert_eq!(fs::read_to_string(work.join("a")).unwrap(), "one\n");
+        assert_eq!(fs::metadata(work.join("old")).unwrap().mode() & 0o7777, 0o2755);
+        assert_eq!(engine.containers(), Vec::<String>::new(), "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_user_changed_meanwhile_is_never_overwritten() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    let container = both(engine, &root, |_| ()).await;
+    let outcome = run(&container, WORK).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    fs::write(work.join("a"), "mine\n").unwrap();
+    fs::write(work.join("old/deep/mine"), "mine\n").unwrap();
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!((error, changes.state), (None, ChangeState::Conflict), "{changes:?}");
+    let conflicts: Vec<_> = changes
+        .conflicts
+        .iter()
+        .map(|conflict| conflict.path.to_str().unwrap())
+        .collect();
+    assert_eq!(conflicts, ["a", "old/deep/mine"]);
+    // Nothing of it is in the workspace, and all of it is kept.
+    assert_eq!(fs::read_to_string(work.join("a")).unwrap(), "mine\n");
+    assert!(work.join("old/deep/x").exists() && !work.join("new").exists());
+    let store = Store::open(&root.join("sets"), Limits::default()).unwrap();
+    let mut set = store.get(&changes.id.unwrap()).unwrap();
+    let choice = shieling::changes::Choice {
+        overwrite: true,
+        ..shieling::changes::Choice::default()
+    };
+    let surroundings = shieling::changes::Surroundings::default();
+    store.commit(&mut set, &choice, &surroundings, None).unwrap();
+    assert_eq!(fs::read_to_string(work.join("a")).unwrap(), "changed\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_would_run_as_the_user_does_not_come_back_by_itself() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    let container = both(engine, &root, |_| ()).await;
+    let text = "echo fine >fine; printf '#!/bin/sh\\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; \
+                echo 'allow = [\"x\"]' >shieling.toml";
+    let outcome = run(&container, text).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!(error, None);
+    let held: Vec<_> = changes
+        .held_back
+        .iter()
+        .map(|held| held.path.to_str().unwrap())
+        .collect();
+    assert_eq!(held, [".git/hooks/pre-commit", "shieling.toml"], "{changes:?}");
+    assert!(work.join("fine").exists() && !work.join(".git/hooks/pre-commit").exists());
+    assert!(
+        fs::read_to_string(work.join("shieling.toml"))
+            .unwrap()
+            .contains("timeout")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_comes_back_where_nothing_changed_or_may_change_and_what_is_lost_is_told() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    let sets = || {
+        Store::open(&root.join("sets"), Limits::default())
+            .unwrap()
+            .list()
+            .unwrap()
+            .len()
+    };
+    let container = both(engine, &root, |_| ()).await;
+    run(&container, "cat a; touch -r b c; rm c").await;
+    container.close().await;
+    assert!(container.settled_at_close().is_none());
+    assert_eq!(sets(), 0);
+
+    let container = both(engine, &root, |_| ()).await;
+    // The copy is the container's own.
+    let outcome = facade(&container, Policy::open().with_readonly())
+        .run(command(&container, "sh -c 'echo no >a'"), None)
+        .await;
+    assert_ne!(outcome.status, Status::Failed, "{outcome:?}");
+    container.close().await;
+    assert!(container.settled_at_close().is_none());
+    assert_eq!(
+        (fs::read_to_string(work.join("a")).unwrap().as_str(), sets()),
+        ("one\n", 0)
+    );
+
+    let container = both(engine, &root, |_| ()).await;
+    run(&container, "echo lost >a").await;
+    engine.remove(&container.id().unwrap());
+    until("the link is gone", || container.id().is_none()).await;
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert!(error.unwrap().contains("the container has ended"), "{changes:?}");
+    assert_eq!((changes.state, changes.id), (ChangeState::Waiting, None));
+    assert_eq!(
+        (fs::read_to_string(work.join("a")).unwrap().as_str(), sets()),
+        ("one\n", 0)
+    );
 }
