@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use shieling::EnvironmentFacts;
 use shieling::units::ByteCount;
 use shieling_container::{
     Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume,
-    discover,
+    WorkspaceCopy, discover,
 };
 
 use crate::config::{Printable, files};
 use crate::options::{self, ContainerUser, Engine, Network};
 use crate::plan::{ContainerPlan, Plan};
 use crate::runtime;
+use crate::sandbox::{self, Caller};
 use crate::words::Failure;
 
 /// What of this process says where engines listen.
@@ -32,14 +33,15 @@ fn surroundings() -> Surroundings {
 }
 
 /// Finds the engine, and the image, which may be pulled. No container is made.
-pub(crate) fn open(plan: &Plan, wanted: &ContainerPlan, state: Option<&Path>) -> Result<Container, Failure> {
-    let Some(state) = state else {
+pub(crate) fn open(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Result<Container, Failure> {
+    let Some(state) = &caller.state else {
         return Err(Failure::new(
             "there is no place for the program that containers are given: neither XDG_STATE_HOME nor HOME is set; \
              nothing was started",
         ));
     };
-    let options = options(plan, wanted);
+    let mut options = options(plan, wanted);
+    options.workspace_copy = workspace_copy(plan, wanted, caller)?;
     let choice = choice(wanted.engine);
     let agents = state.join("agents");
     let progress: Option<Progress> = (!plan.quiet).then(|| {
@@ -80,6 +82,19 @@ fn choice(engine: Engine) -> Choice {
         Engine::Docker => Choice::Docker,
         Engine::Podman => Choice::Podman,
     }
+}
+
+/// How the workspace is copied, if it is.
+fn workspace_copy(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Result<Option<WorkspaceCopy>, Failure> {
+    Ok(match wanted.copied {
+        None => None,
+        Some(options::WorkspaceCopy::In) => Some(WorkspaceCopy::In),
+        Some(options::WorkspaceCopy::Both) => Some(WorkspaceCopy::Both {
+            sets: sandbox::change_sets(caller.state.as_deref(), "--workspace-copy in")?,
+            home: caller.home.clone(),
+            fixed: plan.fixed.clone(),
+        }),
+    })
 }
 
 fn options(plan: &Plan, wanted: &ContainerPlan) -> Options {

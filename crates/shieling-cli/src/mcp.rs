@@ -116,6 +116,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         let served = server.serve_stdio(stop).await;
         // Also removes the socket.
         people.shutdown().await;
+        library.settle().await;
         served.map_err(|error| Failure::new(error.to_string()))?;
         Ok(if by == 0 { 0 } else { 128 + by })
     });

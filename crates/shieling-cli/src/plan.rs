@@ -18,7 +18,7 @@ use crate::far::{Far, Unreached};
 use crate::options::{
     AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
     Mounted, NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName,
-    is_below_root,
+    WorkspaceCopy, is_below_root,
 };
 use crate::words::Failure;
 
@@ -159,6 +159,8 @@ pub(crate) struct ContainerPlan {
     pub(crate) pull: Pull,
     /// The workspace on this host, unless none is mounted.
     pub(crate) mounted: Option<PathBuf>,
+    /// How the workspace is copied instead, if it is.
+    pub(crate) copied: Option<WorkspaceCopy>,
     /// What else is mounted.
     pub(crate) volumes: Vec<Mounted>,
     /// Who commands run as.
@@ -213,6 +215,7 @@ impl ContainerPlan {
             engine: settings.engine.unwrap_or(Engine::Auto),
             pull: settings.pull.unwrap_or(Pull::Auto),
             mounted: (settings.container.is_none() && !settings.no_mount).then(|| workspace.to_owned()),
+            copied: settings.workspace_copy,
             volumes: settings.volume.clone(),
             user: settings.user,
             writable: settings.writable,
@@ -645,6 +648,7 @@ fn fits_as_it_is(loaded: &Loaded) -> Result<(), Failure> {
         ("engine-network", settings.engine_network.is_some()),
         ("preset", settings.preset.is_some()),
         ("workspace", loaded.workspace_named),
+        ("workspace-copy", settings.workspace_copy.is_some()),
         ("no-mount", settings.no_mount),
         ("pull", settings.pull.is_some()),
         ("volume", !settings.volume.is_empty()),
@@ -677,6 +681,45 @@ fn fits_as_it_is(loaded: &Loaded) -> Result<(), Failure> {
         "because",
         "it says how a container is made, and that one is there already",
     )
+    .with("instead", instead))
+}
+
+/// Refuses what has no effect on a workspace that is copied into a container.
+fn fits_a_copy(loaded: &Loaded) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    let Some(copied) = settings.workspace_copy else {
+        return Ok(());
+    };
+    let comes_back = copied == WorkspaceCopy::Both;
+    let (key, because, instead) = if settings.writable {
+        (
+            "writable",
+            "it is about a workspace that is mounted, and a copy can always be written",
+            "leave `--writable` out",
+        )
+    } else if settings.no_mount {
+        (
+            "no-mount",
+            "it is for work without the workspace, and this copies it",
+            "leave one of them out",
+        )
+    } else if settings.readonly && comes_back {
+        (
+            "readonly",
+            "it lets nothing of the workspace change, and `both` is for what changes in it",
+            "use `--workspace-copy in`, or leave `--readonly` out",
+        )
+    } else {
+        return Ok(());
+    };
+    let by = loaded
+        .file_of(key)
+        .or_else(|| loaded.file_of("workspace-copy"))
+        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    Err(Failure::new(format!(
+        "`--{key}` does not go with `--workspace-copy`{by}; nothing was started"
+    ))
+    .with("because", because)
     .with("instead", instead))
 }
 
@@ -772,7 +815,7 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         }
         return match settings.container {
             Some(_) => fits_as_it_is(loaded),
-            None => Ok(()),
+            None => fits_a_copy(loaded),
         };
     }
     for (key, given) in [
@@ -788,6 +831,7 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         ("unlimited", settings.unlimited),
         ("engine-network", settings.engine_network.is_some()),
         ("workdir", settings.workdir.is_some()),
+        ("workspace-copy", settings.workspace_copy.is_some()),
         ("no-mount", settings.no_mount),
         ("privileged", settings.privileged),
         ("device", !settings.device.is_empty()),

@@ -211,10 +211,36 @@ impl Library {
         &self.shieling
     }
 
-    /// Tells on stderr what was held back and stands in no outcome.
+    /// Tells on stderr what came of changes and stands in no outcome, once the environment is closed.
     pub(crate) fn tell_held_back(&self) -> Result<(), Failure> {
-        let held = self.shieling.environment().held_back();
-        crate::print::write_all(io::stderr().lock(), &crate::words::held_back_at_end(&held))
+        let environment = self.shieling.environment();
+        let mut told = environment
+            .settled_at_close()
+            .map_or_else(String::new, |(changes, error)| {
+                crate::words::settled_at_end(&changes, error)
+            });
+        told.push_str(&crate::words::held_back_at_end(&environment.held_back()));
+        crate::print::write_all(io::stderr().lock(), &told)
+    }
+
+    /// Ends all that runs in a container and closes it, so that what changed in its copy of the workspace comes back.
+    pub(crate) async fn settle(&self) {
+        #[cfg(feature = "container")]
+        if let Some(Place::Container(_)) = &self.place {
+            self.shieling.close().await;
+        }
+    }
+
+    /// Adds what came of changes to the last outcome, once the environment is closed.
+    fn add_settled(&self, outcome: &mut Outcome) {
+        let environment = self.shieling.environment();
+        if let Some((changes, error)) = environment.settled_at_close() {
+            outcome.changes = Some(changes);
+            if let Some(error) = error {
+                outcome.error.get_or_insert(error);
+            }
+        }
+        outcome.add_held_back(environment.held_back());
     }
 
     /// Adds what is known once the environment has started.
@@ -322,7 +348,7 @@ impl Library {
                 missing,
                 by,
             } => {
-                outcome.add_held_back(self.shieling.environment().held_back());
+                self.add_settled(&mut outcome);
                 Ran::Ended { outcome, missing, by }
             }
             stopped @ Ran::Stopped { .. } => {
@@ -426,7 +452,7 @@ impl Library {
                 return stopped;
             }
         };
-        outcome.add_held_back(self.shieling.environment().held_back());
+        self.add_settled(&mut outcome);
         // With the tee the rest of the output goes on its way; a slow reader may take long for it.
         drop(tee);
         if written.is_some() {

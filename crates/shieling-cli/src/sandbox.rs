@@ -102,7 +102,8 @@ pub(crate) fn restrictions(
         Isolation::Landlock => environment::Isolation::Landlock,
     };
     if let Some(mode) = staging_mode(plan.changes) {
-        restrictions.staging = Some(staging(mode, caller.state.as_deref())?);
+        let sets = change_sets(caller.state.as_deref(), "--changes direct")?;
+        restrictions.staging = Some(Staging::new(mode, sets));
     }
     restrictions.open_protected = plan.open_protected;
     restrictions.allow_home = plan.allow_home;
@@ -138,19 +139,19 @@ fn staging_mode(changes: Changes) -> Option<Mode> {
     }
 }
 
-/// Where change sets are kept.
-fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
+/// The directory that change sets are kept in, which `instead` does without.
+pub(crate) fn change_sets(state: Option<&Path>, instead: &str) -> Result<PathBuf, Failure> {
     let nowhere = |why: String| {
         Failure::new(format!(
             "there is no place to keep change sets in: {why}; nothing was started"
         ))
-        .with("instead", "use `--changes direct`, or set XDG_STATE_HOME")
+        .with("instead", format!("use `{instead}`, or set XDG_STATE_HOME"))
     };
     let state = state
         .filter(|state| files::make(state))
         .ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
     let state = files::canonical(state).map_err(|error| nowhere(reason(&error)))?;
-    Ok(Staging::new(mode, state::change_sets(&state)))
+    Ok(state::change_sets(&state))
 }
 
 /// Where a path that is to be writable really is.

@@ -66,11 +66,7 @@ impl Place {
         }
         #[cfg(feature = "container")]
         if let Some(wanted) = &plan.container {
-            return Ok(Self::Container(Arc::new(crate::container::open(
-                plan,
-                wanted,
-                caller.state.as_deref(),
-            )?)));
+            return Ok(Self::Container(Arc::new(crate::container::open(plan, wanted, caller)?)));
         }
         let shell = bash::find(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {

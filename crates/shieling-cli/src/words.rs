@@ -295,6 +295,27 @@ pub(crate) fn held_back_at_end(held: &[HeldBack]) -> String {
     lines.0
 }
 
+/// What became of changes that came into the workspace at the end, with what went wrong.
+pub(crate) fn settled_at_end(changes: &Changes, error: Option<String>) -> String {
+    let mut lines = Lines::default();
+    if let Some(error) = error {
+        lines.add("error", escape::line(&error));
+    }
+    held_back(&mut lines, &changes.held_back);
+    staged(&mut lines, changes);
+    if let (ChangeState::Committed, Some(totals), Some(id)) = (changes.state, changes.totals, &changes.id) {
+        let id = escape::line(id);
+        lines.add(
+            "changes",
+            format!(
+                "{} added, {} modified, {} deleted; `shieling undo {id}` takes them back",
+                totals.added, totals.modified, totals.deleted
+            ),
+        );
+    }
+    lines.0
+}
+
 /// What was refused of a network that is opened by name, and what a person has allowed for always.
 fn network(lines: &mut Lines, network: &NetworkSummary) {
     for denied in &network.denied {

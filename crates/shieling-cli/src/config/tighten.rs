@@ -103,6 +103,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         unlimited,
         engine_network,
         workdir,
+        workspace_copy,
         no_mount,
         privileged,
         device,
@@ -185,6 +186,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         ("unlimited", *unlimited),
         ("engine-network", engine_network.is_some()),
         ("workdir", workdir.is_some()),
+        ("workspace-copy", workspace_copy.is_some()),
         ("no-mount", *no_mount),
         ("privileged", *privileged),
         ("device", !device.is_empty()),
@@ -372,6 +374,7 @@ mod tests {
             ("volume = ['/:/host']", "volume"),
             ("user = '0:0'", "user"),
             ("writable = true", "writable"),
+            ("workspace-copy = 'both'", "workspace-copy"),
             ("unlimited = true", "unlimited"),
             ("privileged = true", "privileged"),
         ] {

@@ -17,7 +17,7 @@ pub(crate) use tools::Tools;
 pub(crate) use values::{
     AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
     Mounted, NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName,
-    is_below_root,
+    WorkspaceCopy, is_below_root,
 };
 
 /// The place where AI agents work: every command is judged, contained, bounded, recorded and

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::{
     AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted,
-    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
+    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName, WorkspaceCopy,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -237,6 +237,18 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "PATH", help_heading = "Container")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workdir: Option<PathBuf>,
+
+    /// Copy the workspace into memory of the container instead of mounting it [default: it is mounted]
+    ///
+    /// Commands can write the copy, whoever they run as. `in`: what they change goes with the container. `both`: it is
+    /// judged and moved into the workspace at the end, all or nothing, and can be undone with `shieling undo`. Changes
+    /// that would run code as you are held back; if you changed the same files meanwhile, nothing is moved, and the
+    /// changes wait for `shieling changes`. The copy holds three quarters of `--memory` at most. Links are copied as
+    /// links, holes stay holes, hard links become files of their own; sockets, pipes, devices and what you cannot read
+    /// are left out.
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Container", conflicts_with_all = ["writable", "no_mount"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workspace_copy: Option<WorkspaceCopy>,
 
     /// Mount no workspace: an empty directory in memory is worked in
     #[arg(long, help_heading = "Container", conflicts_with = "writable")]

@@ -187,6 +187,16 @@ pub(crate) enum Preset {
     Plain,
 }
 
+/// How a workspace is copied into a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WorkspaceCopy {
+    /// What commands change goes with the container
+    In,
+    /// What commands change is moved into the workspace at the end
+    Both,
+}
+
 /// Who commands of a container run as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContainerUser {

@@ -134,6 +134,7 @@ fn what_says_how_a_container_is_made_is_refused_for_one_that_is_there() {
         (&["--preset", "hardened"], "preset"),
         (&["--workspace", "/tmp"], "workspace"),
         (&["--no-mount"], "no-mount"),
+        (&["--workspace-copy", "in"], "workspace-copy"),
         (&["--pull", "always"], "pull"),
         (&["--volume", "/opt:/opt"], "volume"),
         (&["--user", "keep"], "user keep"),
@@ -151,6 +152,48 @@ fn what_says_how_a_container_is_made_is_refused_for_one_that_is_there() {
         let told = format!("`--{key}` has no effect with `--container`; nothing was started");
         assert!(ran.stderr.contains(&told), "{option:?}: {ran}");
     }
+}
+
+#[test]
+#[cfg(feature = "container")]
+fn what_does_not_go_with_a_copy_of_the_workspace_is_refused_by_its_name() {
+    let image = ["--env", "container", "--image", "no-such", "--pull", "never"];
+    let shieling = exec(&[&image[..], &["--workspace-copy", "both", "--readonly"]].concat());
+    let ran = shieling.run();
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(
+        ran.stderr
+            .contains("`--readonly` does not go with `--workspace-copy`; nothing was started"),
+        "{ran}"
+    );
+    // The command line refuses these two by itself.
+    for option in ["--writable", "--no-mount"] {
+        let ran = exec(&[&image[..], &["--workspace-copy", "in", option]].concat()).run();
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        assert!(
+            ran.stderr.contains(option) && ran.stderr.contains("--workspace-copy"),
+            "{ran}"
+        );
+    }
+    // Files are laid over each other later.
+    for (text, key) in [("writable = true", "writable"), ("no-mount = true", "no-mount")] {
+        let ran = exec(&[&image[..], &["--workspace-copy", "in"]].concat())
+            .user_config(text)
+            .run();
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        assert!(
+            ran.stderr
+                .contains(&format!("`--{key}` does not go with `--workspace-copy` (set in")),
+            "{ran}"
+        );
+    }
+    for env in ["sandbox", "local", "memory"] {
+        let ran = exec(&["--env", env, "--workspace-copy", "in"]).run();
+        let told = format!("`--workspace-copy` cannot be enforced in `{env}`; nothing was started");
+        assert!(ran.exit == Some(125) && ran.stderr.contains(&told), "{ran}");
+    }
+    let ran = exec(&[&image[..], &["--workspace-copy", "out"]].concat()).run();
+    assert!(ran.exit == Some(125) && ran.stderr.contains("in, both"), "{ran}");
 }
 
 #[test]
