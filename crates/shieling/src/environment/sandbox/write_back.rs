@@ -126,6 +126,7 @@ impl WriteBack {
         let judged = Judged::default();
         let mut nothing = stage::changes_of(Mode::Commit, None, ChangeState::Waiting, &judged, None);
         (nothing.added, nothing.modified, nothing.deleted, nothing.totals) = (None, None, None, None);
+        nothing.renamed = None;
         nothing
     }
 }
