@@ -37,7 +37,7 @@ mod syntax;
 mod variables;
 mod word;
 
-pub use carried::CarriedState;
+pub use carried::{CarriedState, DefinedNames};
 pub use quote::{quoted, quoted_name};
 pub use read::{read, read_after};
 pub use reader::is_shell;

@@ -55,29 +55,52 @@ fn workspace() -> Workspace {
     workspace
 }
 
-async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
-    let workspace = workspace();
-    let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
-    let shieling = Shieling::builder(Arc::new(Local::new(shell)), policy(name), workspace.root())
-        .approval(Mode::OnAsk)
-        .build()
-        .expect("it serves no other policy");
-    let variables = BTreeMap::from([
-        ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
-        ("HOME".to_owned(), workspace.root().display().to_string()),
-    ]);
-    let session = shieling.session(SessionName::default());
-    let mut outcomes = Vec::new();
-    for text in texts {
-        let command = Command::new(*text, workspace.root())
+/// A session in a workspace, with a program `own` on the path that does what no policy here lets happen.
+struct Steps {
+    workspace: Workspace,
+    tools: Workspace,
+    shieling: Shieling,
+}
+
+impl Steps {
+    fn under(name: &str) -> Self {
+        let workspace = workspace();
+        let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
+        let shieling = Shieling::builder(Arc::new(Local::new(shell)), policy(name), workspace.root())
+            .approval(Mode::OnAsk)
+            .build()
+            .expect("it serves no other policy");
+        Self {
+            workspace,
+            tools: Workspace::new().with_program("own", "#!/bin/sh\nrm -f keep\n"),
+            shieling,
+        }
+    }
+
+    async fn run(&self, text: &str) -> Outcome {
+        let root = self.workspace.root();
+        let path = format!("/usr/local/bin:/usr/bin:/bin:{}", self.tools.root().display());
+        let variables = BTreeMap::from([
+            ("PATH".to_owned(), path),
+            ("HOME".to_owned(), root.display().to_string()),
+        ]);
+        let command = Command::new(text, root)
             .expect("a command")
-            .with_variables(variables.clone())
+            .with_variables(variables)
             .with_deadline(Duration::from_secs(20))
             .expect("some time");
-        outcomes.push(session.run(command).await);
+        self.shieling.session(SessionName::default()).run(command).await
     }
-    shieling.close().await;
-    (workspace, outcomes)
+}
+
+async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
+    let steps = Steps::under(name);
+    let mut outcomes = Vec::new();
+    for text in texts {
+        outcomes.push(steps.run(text).await);
+    }
+    steps.shieling.close().await;
+    (steps.workspace, outcomes)
 }
 
 fn said(outcomes: &[Outcome]) -> Vec<String> {
@@ -150,6 +173,35 @@ async fn ordinary_work_in_steps_is_not_refused() {
         BENIGN.len(),
         refused.join("\n")
     );
+}
+
+#[tokio::test]
+async fn a_command_that_was_judged_by_a_function_does_not_run_in_a_shell_without_it() {
+    let steps = Steps::under("readonly");
+    let shell = steps.run("echo $$").await;
+    let shell: i32 = shell.stdout.trim().parse().expect("the shell's number");
+    assert_eq!(steps.run("own() { ls; }").await.status, Status::Exited);
+    assert_eq!(steps.run("own").await.status, Status::Exited);
+
+    let stat = format!("/proc/{shell}/stat");
+    let shell = rustix::process::Pid::from_raw(shell).expect("a number");
+    rustix::process::kill_process(shell, rustix::process::Signal::KILL).expect("it is ours");
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let outcome = steps.run("own").await;
+    assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
+    assert!(
+        outcome
+            .error
+            .as_deref()
+            .is_some_and(|error| error.contains("functions and aliases")),
+        "{outcome:?}"
+    );
+    assert_eq!(steps.run("own").await.status, Status::NeedsApproval);
+    assert_eq!(steps.run("ls").await.status, Status::Exited);
+    assert!(steps.workspace.path("keep").exists());
+    steps.shieling.close().await;
 }
 
 #[tokio::test]

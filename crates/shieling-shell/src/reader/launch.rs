@@ -2,7 +2,7 @@
 
 use super::expand::plain;
 use super::run::{Launch, Run, is_shell};
-use super::{Input, Reader};
+use super::{Defined, Input, Reader};
 use crate::descriptor::descriptor;
 use crate::program::{self, Printed};
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
@@ -217,7 +217,7 @@ impl Reader<'_> {
                 .iter()
                 .any(|directory| path.strip_prefix(directory) == Some(name.as_str()))
         });
-        let function = launch.functions && !pathed && self.is_function(&name);
+        let function = launch.functions && !pathed && self.is_defined(&name, first);
         let entry = program::find(&name);
         let kind = if function {
             Kind::Function
@@ -458,6 +458,9 @@ impl Reader<'_> {
                                 Some(text) if !swallows(&text) && is_plain && !RESERVED.contains(&name) => {
                                     let kept = self.found.definitions.alias(name, &text);
                                     self.keeps_definition(kept, word.span);
+                                    if !kept {
+                                        self.found.undefine(Some(name));
+                                    }
                                 }
                                 Some(_) | None => self.unknown_text(word, run),
                             }
@@ -568,7 +571,7 @@ impl Reader<'_> {
                 for word in &self.alternatives(args) {
                     let name = word.known();
                     let array = name.as_deref().and_then(|name| name.split('[').next());
-                    self.found.undefine(array);
+                    self.found.undefine(array.filter(|name| *name != "BASH_ALIASES"));
                     if name.is_some_and(|text| is_name(&text)) {
                         let name = word.shown();
                         self.assign(&name, Vec::new(), word.span)?;
@@ -577,6 +580,14 @@ impl Reader<'_> {
                     }
                 }
                 Ok(true)
+            }
+            "unalias" => {
+                for word in args {
+                    let name = word.known();
+                    self.found
+                        .undefine(name.as_deref().filter(|name| !name.starts_with('-')));
+                }
+                Ok(false)
             }
             "let" => {
                 for word in args {
@@ -675,8 +686,11 @@ impl Reader<'_> {
             Some("extglob") => self.found.extglob = true,
             Some("nullglob") => (self.found.nullglob, self.looked_up) = (true, true),
             Some("failglob") => (self.found.may_abort, self.looked_up) = (true, true),
-            Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
-            | None => {
+            Some("expand_aliases") => {
+                self.found.undefine(None);
+                self.doubt_command(run, "it changes what the words of later commands mean");
+            }
+            Some("extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo") | None => {
                 self.doubt_command(run, "it changes what the words of later commands mean");
             }
             Some("allexport") => self.exports_all(run),
@@ -866,9 +880,13 @@ impl Reader<'_> {
         is_name(name) && !crate::variables::set_by_the_shell(name) && self.lookup(name).is_none()
     }
 
-    /// Whether a function of this name is defined for certain, and nothing in the text takes it away.
-    fn is_function(&self, name: &str) -> bool {
-        self.defined.functions.contains(name) && self.keeps(name)
+    /// Whether a function or an alias is certain to run for this command, and nothing in the text takes it away.
+    fn is_defined(&self, name: &str, first: &Word) -> bool {
+        let Defined { earlier, functions, .. } = &self.defined;
+        let is_function = functions.contains(name) || earlier.functions.contains(name);
+        // Where it is quoted, or comes out of an expansion, no alias is looked for.
+        let is_alias = || earlier.aliases.contains(name) && *first.written == *name && self.written(first.span) == name;
+        (is_function || is_alias()) && self.keeps(name)
     }
 
     /// Whether nothing in the text takes away a function or array of this name.

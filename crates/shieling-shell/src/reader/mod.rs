@@ -15,7 +15,7 @@ mod walk;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::carried::CarriedState;
+use crate::carried::{CarriedState, DefinedNames};
 use crate::descriptor::{Descriptor, descriptor};
 use crate::program::Program as Described;
 use crate::reading::{Action, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
@@ -194,6 +194,8 @@ type Parsed = HashMap<Box<str>, Rc<Program>>;
 /// What is lost is undone step by step: a copy for each part would cost as much as all that is defined.
 #[derive(Debug, Default)]
 struct Defined {
+    /// The functions and aliases of earlier texts, where this shell runs what is read.
+    earlier: DefinedNames,
     functions: BTreeSet<String>,
     /// Arrays that have names for keys.
     associative: BTreeSet<String>,
@@ -217,6 +219,14 @@ enum Undo {
 }
 
 impl Defined {
+    /// The same where nothing of this text is certain.
+    fn of_earlier_texts(&self) -> Self {
+        Self {
+            earlier: self.earlier.clone(),
+            ..Self::default()
+        }
+    }
+
     fn function(&mut self, name: &str) {
         if !self.given_up && self.functions.insert(name.to_owned()) {
             self.undo.push(Undo::Function(name.to_owned()));
@@ -293,7 +303,10 @@ impl<'a> Reader<'a> {
             called: Vec::new(),
             aliases: Vec::new(),
             splits_for_good: before.variables().splits_otherwise,
-            defined: Defined::default(),
+            defined: Defined {
+                earlier: before.defined().clone(),
+                ..Defined::default()
+            },
             declared_first: Vec::new(),
             varying: false,
             ends_loop: false,

@@ -405,6 +405,15 @@ impl Reader<'_> {
             .filter(is_whole)
             .is_some_and(|body| self.found.definitions.function(&function.name, body));
         self.keeps_definition(kept, source.span(function.range));
+        if !kept {
+            self.found.undefine(Some(&function.name));
+        }
+        if self.variables.definitions.values(&function.name).next().is_some() {
+            let span = source.span(function.range);
+            let because = "an alias has this name and may be put in its place, so that a function of another name is \
+                           defined; choose another name";
+            self.doubt(Doubt::Launch, function.name.as_str(), because, span, None);
+        }
         if function.name == "command_not_found_handle" {
             let span = source.span(function.range);
             let because = "it is called for every command that is not found, with all of its words";
@@ -416,7 +425,10 @@ impl Reader<'_> {
         self.redirects(&function.redirects, source)?;
         let within = std::mem::replace(&mut self.in_function, true);
         // What is local where it is defined is not there where it is called.
-        let around = within.then(|| std::mem::take(&mut self.defined));
+        let around = within.then(|| {
+            let anew = self.defined.of_earlier_texts();
+            std::mem::replace(&mut self.defined, anew)
+        });
         let result = self.scope(|reader| reader.compound(&function.body, source));
         if let Some(around) = around {
             self.defined = around;
@@ -458,8 +470,10 @@ impl Reader<'_> {
             }
             for body in before.definitions.bodies(&name) {
                 let text = format!("{name}() {body}");
+                let defined = self.defined.of_earlier_texts();
                 self.other_shell(false, |reader| {
                     reader.in_function = true;
+                    reader.defined = defined;
                     reader.deeper(|reader| reader.text(&text, Place::Within(span)))
                 })?;
             }

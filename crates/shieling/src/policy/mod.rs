@@ -54,7 +54,7 @@ use meaning::{Finding, allow, deny, ignore, paths, readonly};
 use shieling_shell::{
     Action, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Via, Word, escaped, program,
 };
-pub(crate) use shieling_shell::{Atom, Base, CarriedState, HOME, Pick, PickKind, Splits, Walk};
+pub(crate) use shieling_shell::{Atom, Base, CarriedState, DefinedNames, HOME, Pick, PickKind, Splits, Walk};
 
 /// One part of a policy.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::{JobId, Recorder, SessionInfo, SessionName};
 use crate::approval::Approved;
 use crate::environment::Environment;
+use crate::policy::DefinedNames;
 use crate::process::{Process, SessionShell, ShellError, SpawnError};
 use crate::request::Command;
 
@@ -59,6 +60,8 @@ impl fmt::Debug for CurrentShell {
 struct SessionStatus {
     /// The directory and the exported variables; `None` before the first command.
     state: Option<(PathBuf, BTreeMap<String, String>)>,
+    /// The functions and aliases that the running shell has for certain, by which commands are judged.
+    defined: DefinedNames,
     /// The directory of the first command.
     home: PathBuf,
     busy: Option<RunningCommand>,
@@ -177,10 +180,20 @@ impl Session {
         Some(home)
     }
 
+    /// Returns the functions and aliases that the running shell has for certain.
+    pub(crate) fn defined(&self) -> DefinedNames {
+        self.status().defined.clone()
+    }
+
+    /// Records functions and aliases that a command defined which ended by itself.
+    pub(crate) fn has_defined(&self, names: DefinedNames) {
+        self.status().defined.extend(names);
+    }
+
     /// Starts a command, and a shell if none is running.
     ///
     /// # Errors
-    /// [`SpawnError`] if the command could not be started.
+    /// [`SpawnError`] if the command could not be started, or was judged by functions of a shell that has gone since.
     /// # Cancel safety
     /// Dropping the future ends the command.
     pub(crate) async fn start(
@@ -195,6 +208,11 @@ impl Session {
             let shell = match &mut current.shell {
                 Some(shell) => shell,
                 None => {
+                    if !std::mem::take(&mut self.status().defined).is_empty() {
+                        let why = "its shell ended since its last command, and the functions and aliases that were \
+                                   defined there are gone; define them again if they are needed, and repeat the command";
+                        return Err(SpawnError::Session { why: why.to_owned() });
+                    }
                     let opened = environment.open_shell(&approved).await;
                     let opened = match opened {
                         // A directory that is gone must not block the session forever. But a command that was meant for
@@ -257,7 +275,9 @@ impl Session {
     pub(crate) fn close_idle_shell(&self) {
         if let Ok(mut current) = self.permit.try_lock() {
             current.shell = None;
-            self.status().idle = None;
+            let mut status = self.status();
+            status.idle = None;
+            status.defined = DefinedNames::default();
         }
     }
 
@@ -298,6 +318,7 @@ impl Session {
         }
         if ended {
             status.restarts += 1;
+            status.defined = DefinedNames::default();
             current.shell = None;
             // The next start is not reported as a restart, since this outcome reports the end of the shell.
             current.has_started = false;

@@ -22,7 +22,7 @@ use crate::approval::Approved;
 use crate::environment::{Environment, LimitCounts};
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
-use crate::policy::{self, Decision, Facts, Policy};
+use crate::policy::{self, CarriedState, Decision, Facts, Policy};
 use crate::process::{Limits, Process, SpawnError, run_until};
 use crate::rate::RateLimiter;
 use crate::request::Command;
@@ -37,6 +37,8 @@ pub(super) struct Journey<'a> {
     pub(super) command: &'a Command,
     /// The session that the command belongs to.
     pub(super) session: Option<&'a SessionName>,
+    /// What there is of earlier commands where it runs.
+    pub(super) before: CarriedState,
     /// The recorder of its output, or why it cannot be recorded. Nothing starts then.
     pub(super) recorder: io::Result<Option<Recorder>>,
     pub(super) judge: Judge,
@@ -115,6 +117,7 @@ impl Shieling {
         let Journey {
             command,
             session,
+            before: earlier,
             recorder,
             judge,
         } = journey;
@@ -130,7 +133,7 @@ impl Shieling {
         let is_closed = self.closed.load(Ordering::Acquire);
         let approved = match judge {
             _ if is_closed => Err(refuse(&mut entry, blank(Status::Denied), refusal::closed())),
-            Judge::Policy => self.admit(command, session, &mut entry, &blank).await,
+            Judge::Policy => self.admit(command, session, earlier, &mut entry, &blank).await,
             Judge::Person => self.admit_unjudged(command, &mut entry, &blank).await,
         };
         let approved = approved.inspect_err(|refused| recorded::refused(recorder.as_ref(), refused))?;
@@ -205,6 +208,7 @@ impl Shieling {
         &self,
         command: &Command,
         session: Option<&SessionName>,
+        before: CarriedState,
         entry: &mut Entry,
         blank: &(impl Fn(Status) -> Outcome + Sync),
     ) -> Result<Approved<Command>, Box<Outcome>> {
@@ -212,7 +216,7 @@ impl Shieling {
             return Err(refuse(entry, blank(Status::RateLimited), refusal::too_soon(too_soon)));
         }
 
-        let (verdict, by_environment) = self.judge_here(command, self.left.in_session(session));
+        let (verdict, by_environment) = self.judge_here(command, before);
         let unauthorized = |entry: &mut Entry, why| match why {
             Unauthorized::Refused(no) => {
                 let no = refusal::unapproved(&no, &verdict, command, by_environment);

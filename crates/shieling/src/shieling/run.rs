@@ -6,6 +6,7 @@ use super::Shieling;
 use super::journey::{Journey, Judge};
 use crate::outcome::Outcome;
 use crate::output::{Stream, Tee};
+use crate::policy::CarriedState;
 use crate::process::{Limits, Streams};
 use crate::request::Command;
 
@@ -69,6 +70,7 @@ impl Shieling {
         let journey = Journey {
             command: &command,
             session: None,
+            before: CarriedState::default(),
             recorder: self.recorder(None, None, &command),
             judge: Judge::Policy,
         };

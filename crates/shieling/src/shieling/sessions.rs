@@ -15,6 +15,7 @@ use super::{Shieling, recorded, refusal};
 use crate::approval::Approved;
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
+use crate::policy::DefinedNames;
 use crate::process::{End, Process, SpawnError, Streams};
 use crate::request::Command;
 use crate::session::{
@@ -121,6 +122,8 @@ impl SessionHandle<'_> {
 struct InSession {
     session: Arc<Session>,
     permit: SessionPermit,
+    /// The functions and aliases that there are once it has run to its end.
+    defines: DefinedNames,
 }
 
 /// What was begun.
@@ -203,18 +206,30 @@ impl Shieling {
         };
         let command = self.prepared(with_terminal(command, call.terminal));
 
+        // A process of its own has nothing of the session's shell but its variables.
+        let defined = session.as_ref().filter(|_| !own).map(|session| session.defined());
+        let before = self.left.in_session(session_name);
+        let defines = if self.is_contained() {
+            DefinedNames::default()
+        } else {
+            before.defined_by(command.text())
+        };
         let journey = Journey {
             command: &command,
             session: session_name,
+            before: before.with_defined(defined.unwrap_or_default()),
             recorder: self.recorder(call.terminal, session.as_deref().filter(|_| !own), &command),
             judge: Judge::Policy,
         };
         let start = |approved: Approved<Command>| {
-            let in_session = session
-                .zip(permit)
-                .map(|(session, permit)| InSession { session, permit });
-            if let (Some(InSession { session, .. }), false) = (&in_session, self.is_contained()) {
-                self.left.add(session.name(), command.text());
+            let mut in_session = session.zip(permit).map(|(session, permit)| InSession {
+                session,
+                permit,
+                defines: DefinedNames::default(),
+            });
+            if let (Some(in_session), false) = (&mut in_session, self.is_contained()) {
+                self.left.add(in_session.session.name(), command.text());
+                in_session.defines = defines;
             }
             Ok(self.begin(approved, in_session, background, call.terminal, reservation.id()))
         };
@@ -379,8 +394,16 @@ impl Shieling {
         let watcher = recorded::watcher(call, running.recorder.clone());
         let at_end = move |outcome: &mut Outcome| {
             running.explain(outcome);
-            if let Some(InSession { session, mut permit }) = in_session {
+            if let Some(in_session) = in_session {
+                let InSession {
+                    session,
+                    mut permit,
+                    defines,
+                } = in_session;
                 let after = session.end(&mut permit);
+                if outcome.status == Status::Exited && !after.ended {
+                    session.has_defined(defines);
+                }
                 outcome.cwd = after.cwd;
                 outcome.session_restarted = restarted || after.ended;
                 if after.ended && !after.omitted.is_empty() {

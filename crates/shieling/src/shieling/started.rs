@@ -5,6 +5,7 @@ use super::{Shieling, recorded, refusal};
 use crate::environment::Ability;
 use crate::outcome::Outcome;
 use crate::output::Tee;
+use crate::policy::CarriedState;
 use crate::process::{Started, Streams};
 use crate::request::Command;
 
@@ -54,6 +55,7 @@ impl Shieling {
         let journey = Journey {
             command: &command,
             session: None,
+            before: CarriedState::default(),
             recorder: self.recorder(None, None, &command),
             judge: Judge::Policy,
         };

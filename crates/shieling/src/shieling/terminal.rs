@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use super::Shieling;
 use super::journey::{Journey, Judge};
 use crate::outcome::Outcome;
+use crate::policy::CarriedState;
 use crate::process::{Limits, Streams};
 use crate::request::Command;
 
@@ -23,6 +24,7 @@ impl Shieling {
         let journey = Journey {
             command: &shell,
             session: None,
+            before: CarriedState::default(),
             recorder: Ok(None),
             judge: Judge::Person,
         };
