@@ -215,6 +215,20 @@ fn on_a_terminal_the_command_has_one_with_its_size_its_keys_and_its_status() {
 }
 
 #[test]
+fn with_landlock_alone_it_has_a_terminal_of_its_own_and_reaches_no_other() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
+    let command = "own=$(tty); echo mine >\"$own\"; for n in {0..99}; do other=/dev/pts/$n; [ $other = $own ] || \
+                   { : >$other && echo \"wrote to $other\"; } 2>/dev/null; done; stty size; read line; echo \"got $line\"";
+    let told = typed(&["--isolation", "landlock"], command, &json!([["33 101", "hello\n"]]));
+    assert_eq!(told["status"], 0, "{told}");
+    let output = told["output"].as_str().expect("a text");
+    assert!(output.contains("mine") && output.contains("got hello"), "{told}");
+    assert!(!output.contains("wrote to"), "{told}");
+}
+
+#[test]
 fn ctrl_c_ends_the_command_and_the_terminal_is_what_it_was() {
     if !prerequisite::has(&["python3"]) {
         return;
