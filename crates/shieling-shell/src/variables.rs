@@ -18,6 +18,8 @@ const MAX_VALUES: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
     values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// The variables that are given a number which may be negative.
+    computed: BTreeSet<String>,
     /// Whether any array may have been declared so.
     pub(crate) any_associative: bool,
     /// The names of the functions that the text defines, certain or not.
@@ -73,6 +75,9 @@ impl Variables {
             "BASHOPTS" => (self.dotglob, self.extglob) = (true, true),
             _ => {}
         }
+        if value == [Atom::Hidden(Hidden::Number)] {
+            self.computed.insert(name.to_owned());
+        }
         let values = self.values.entry(name.to_owned()).or_default();
         if values.contains(&value) {
             return;
@@ -85,6 +90,16 @@ impl Variables {
         {
             values.push(value);
         }
+    }
+
+    /// Takes back that a variable may be given a negative number: what it was given is a descriptor.
+    pub(crate) fn given_descriptor(&mut self, name: &str) {
+        self.computed.remove(name);
+    }
+
+    /// Whether a variable may be given a negative number.
+    pub(crate) fn is_computed(&self, name: &str) -> bool {
+        self.any_value || self.computed.contains(name)
     }
 
     /// The values that the text can give to this variable; none if it assigns it nowhere.
@@ -101,6 +116,7 @@ impl Variables {
                     || values.iter().all(|value| known.contains(value))
             })
         }) && found.functions.is_subset(&self.functions)
+            && found.computed.is_subset(&self.computed)
             && self.definitions.cover_aliases(&found.definitions)
             && (self.any_undefined || !found.any_undefined && found.undefined.is_subset(&self.undefined))
             && (self.any_associative || !found.any_associative)
@@ -112,6 +128,15 @@ impl Variables {
             && (self.extglob || !found.extglob)
             && found.integers.is_subset(&self.integers)
             && (self.any_value || !found.any_value)
+    }
+
+    /// Whether `IFS` may hold a digit or a sign, so that numbers are split.
+    pub(crate) fn splits_numbers(&self) -> bool {
+        let no_digits = |value: &Vec<Atom>| {
+            crate::word::known(value)
+                .is_some_and(|text| !text.contains(|letter: char| letter.is_ascii_digit() || letter == '-'))
+        };
+        self.splits_otherwise && !self.values("IFS").is_some_and(|values| values.iter().all(no_digits))
     }
 
     /// Whether any variable can have any value.

@@ -59,6 +59,16 @@ pub enum Fields {
     Glob,
     /// None, one or many.
     Any,
+    /// None, one or many, also where nothing in it holds a blank: `"$@"`, `${a[@]}`. It is one of the elements, or
+    /// what stands beside them.
+    Spread,
+}
+
+impl Fields {
+    /// Returns whether it can be another number of words than one, and not only for names of files.
+    pub fn is_any(self) -> bool {
+        matches!(self, Self::Any | Self::Spread)
+    }
 }
 
 /// A three-valued answer about a word before it is expanded.
@@ -123,7 +133,7 @@ impl Word {
     /// Tells whether the word starts with a dash, which makes it an option.
     pub fn is_dashed(&self) -> Known {
         match self.fields {
-            Fields::Any
+            Fields::Any | Fields::Spread
                 if self
                     .atoms
                     .iter()
@@ -135,13 +145,21 @@ impl Word {
                 Known::No if !may_split(&self.atoms) => Known::No,
                 _ => Known::Maybe,
             },
+            Fields::Spread => {
+                // Any of its pieces may begin a word.
+                let mut pieces = self.atoms.chunks(1);
+                match pieces.all(|piece| starts_with_dash(piece) == Known::No) && !may_split(&self.atoms) {
+                    true => Known::No,
+                    false => Known::Maybe,
+                }
+            }
             Fields::One | Fields::Glob => starts_with_dash(&self.atoms),
         }
     }
 
     /// Tells whether its unknown parts can bring blanks, which make several words of it.
     pub(crate) fn may_be_several(&self) -> bool {
-        self.fields == Fields::Any && may_split(&self.atoms)
+        self.fields == Fields::Spread || self.fields == Fields::Any && may_split(&self.atoms)
     }
 
     /// Tells whether it may become no word at all.
@@ -165,7 +183,9 @@ impl Word {
                     && self.atoms.iter().all(|atom| matches!(atom, Atom::Hidden(_)))
             }
             Fields::Glob => nullglob,
-            Fields::Any => !always && (nullglob && self.holds_wildcards() || may_be_empty(&self.atoms)),
+            Fields::Any | Fields::Spread => {
+                !always && (nullglob && self.holds_wildcards() || may_be_empty(&self.atoms))
+            }
         }
     }
 
@@ -218,13 +238,11 @@ impl Word {
         )
     }
 
-    /// The text of the word, with a number in place of each number that is not known: a program
-    /// text does the same with any other.
-    pub fn with_numbers(&self) -> Option<String> {
-        if self.fields != Fields::One {
-            return None;
-        }
-        spelled_out(&self.atoms, Some("1"))
+    /// The text of the word, with [`NUMBER`] in place of each number that is not known.
+    pub(crate) fn with_numbers(&self) -> Option<String> {
+        let text = spelled_out(&self.atoms, Some(NUMBER)).filter(|_| self.fields == Fields::One)?;
+        let given = |atom: &Atom| matches!(atom, Atom::Text(text) if text.contains(NUMBER));
+        (!self.atoms.iter().any(given)).then_some(text)
     }
 
     /// Tells whether a part of it is a wildcard of the shell.
@@ -241,7 +259,7 @@ impl Word {
 
     /// Tells whether it starts with a wildcard, which matches names in the working directory.
     pub fn is_of_names(&self) -> bool {
-        self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
+        !self.fields.is_any() && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
     }
 
     /// Tells whether its only unknown parts are wildcards, none of which is followed by `..`.
@@ -259,7 +277,7 @@ impl Word {
             })
         }
         let mut behind = false;
-        self.fields != Fields::Any && plain(&self.atoms, &mut behind) && behind
+        !self.fields.is_any() && plain(&self.atoms, &mut behind) && behind
     }
 
     /// Tells whether a part of it is the directory in which the command stands.
@@ -340,15 +358,21 @@ pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Stands for a number that is not known, or for nothing: a character for private use.
+pub(crate) const NUMBER: char = '\u{f8ff}';
+
 /// The text of these pieces, with this in place of each number that is not known.
-fn spelled_out<'a>(atoms: &'a [Atom], number: Option<&'a str>) -> Option<String> {
-    let piece = |(at, atom): (usize, &'a Atom)| match atom {
-        Atom::Text(text) => Some(text.as_str()),
-        Atom::Here if begins_a_path(atoms, at) => Some("."),
-        Atom::Hidden(Hidden::Number) => number,
-        _ => None,
-    };
-    atoms.iter().enumerate().map(piece).collect()
+fn spelled_out(atoms: &[Atom], number: Option<char>) -> Option<String> {
+    let mut all = String::new();
+    for (at, atom) in atoms.iter().enumerate() {
+        match atom {
+            Atom::Text(text) => all.push_str(text),
+            Atom::Here if begins_a_path(atoms, at) => all.push('.'),
+            Atom::Hidden(Hidden::Number) => all.push(number?),
+            _ => return None,
+        }
+    }
+    Some(all)
 }
 
 /// What separates paths from each other, and from what stands around them, in options and in texts of programs.

@@ -205,7 +205,7 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
             found.operands.remove(0);
         }
     }
-    if !matches!(program.special.as_deref(), Some("tar" | "compressor")) {
+    if !matches!(program.special.as_deref(), Some("tar" | "compressor" | "lz4")) {
         super::walks::record(program, &roles, &found, run, reader);
     }
     if starts_a_shell(program, &roles, &found) {
@@ -350,6 +350,9 @@ pub(super) fn record_options(
     if program.has_risky_options || program.has_acting_operands {
         for word in &found.split {
             may_be_option(word, launches || program.has_launching_operands, run, reader);
+            if word.fields == Fields::Spread && (launches || program.has_launching_operands) {
+                may_bring_a_command(word, run, reader);
+            }
         }
     }
     if program.has_risky_options {
@@ -372,6 +375,16 @@ pub(super) fn may_be_option(word: &Word, launches: bool, run: &Run, reader: &mut
         Some(run.index),
         Via::Option,
     );
+}
+
+/// Records that a word, which is several, can bring a command that the program starts.
+pub(super) fn may_bring_a_command(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    let because = format!(
+        "as several words it can bring a command that `{}` starts; write the words out",
+        run.name
+    );
+    let action = Action::Doubt(Doubt::Launch, because);
+    reader.effect(action, word.shown(), word.span, Some(run.index), Via::Operand);
 }
 
 /// Records that words which are not in the text can follow, and change what the program does.

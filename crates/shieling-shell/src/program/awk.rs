@@ -3,7 +3,7 @@
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
-use crate::word::Word;
+use crate::word::{NUMBER, Word};
 
 /// A piece of an awk program, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,9 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
         return Ok(());
     };
     // Special files of gawk, wherever their names come to be used.
-    let talks = |token: &Token| matches!(token, Token::Text(text) if text.contains("/inet"));
-    if tokens.iter().any(talks) {
+    let in_text = |token: &Token| matches!(token, Token::Text(text) if text.contains("/inet"));
+    let in_coded = || tokens.contains(&Token::Coded) && word.written.contains("/inet");
+    if tokens.iter().any(in_text) || in_coded() {
         reader.effect(
             Action::Network("/inet".to_owned()),
             word.shown(),
@@ -176,9 +177,16 @@ fn ends(token: Option<&Token>) -> bool {
 }
 
 /// Tells strings, regular expressions and comments apart from what acts.
+///
+/// [`NUMBER`] stands for a number, or for nothing: where it would be a part of a name, or what follows would be read
+/// otherwise without it, the program is not understood.
 fn tokens(program: &str) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = program;
+    let of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if program.contains("\\\u{f8ff}") {
+        return None;
+    }
     while let Some(first) = rest.chars().next() {
         match first {
             '"' => {
@@ -196,6 +204,16 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                     .unwrap_or(rest.len());
                 tokens.push(Token::Name(rest[..end].to_owned()));
                 rest = &rest[end..];
+                if rest.starts_with(NUMBER) {
+                    return None;
+                }
+            }
+            NUMBER => {
+                rest = rest.trim_start_matches(NUMBER);
+                if rest.starts_with(of_name) || rest.trim_start_matches([' ', '\t', '\r']).starts_with('/') {
+                    return None;
+                }
+                tokens.push(Token::Number);
             }
             '0'..='9' | '.' => {
                 let end = rest
@@ -254,6 +272,7 @@ fn string(text: &str) -> Option<(Option<String>, &str)> {
                 _ => None,
             },
             '\n' => return None,
+            NUMBER => None,
             other => Some(other),
         };
         match (&mut value, plain) {
@@ -301,7 +320,7 @@ fn bracket(text: &str) -> Option<usize> {
                 }
                 &class[end + 2..]
             }
-            '/' | '\n' => return None,
+            '/' | '\n' | NUMBER => return None,
             '\\' => {
                 let escaped = rest[1..].chars().next().filter(|next| !"/\n".contains(*next))?;
                 &rest[1 + escaped.len_utf8()..]

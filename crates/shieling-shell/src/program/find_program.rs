@@ -126,6 +126,9 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
                 super::apply::may_be_option(word, true, run, reader);
+                if word.fields == Fields::Spread {
+                    super::apply::may_bring_a_command(word, run, reader);
+                }
             }
             continue;
         };
@@ -213,8 +216,11 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                         }
                         for value in args[at..].iter().take(arity) {
                             // As several words, the others are tests or actions.
-                            if value.fields == Fields::Any && value.is_dashed() == Known::Maybe {
+                            if value.fields.is_any() && value.is_dashed() == Known::Maybe {
                                 super::apply::may_be_option(value, true, run, reader);
+                            }
+                            if value.fields == Fields::Spread {
+                                super::apply::may_bring_a_command(value, run, reader);
                             }
                         }
                         at += arity;

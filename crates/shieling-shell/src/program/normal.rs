@@ -100,7 +100,7 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
                     normal.operands.push(word.clone());
                 }
             }
-            normal.unsure |= word.fields == Fields::Any;
+            normal.unsure |= word.fields.is_any();
         }
         return normal;
     };
@@ -150,7 +150,7 @@ impl Normal {
             || found.strange.iter().any(|word| word.known().is_none());
         self.options
             .extend(found.options.into_iter().map(|given| (given.choice, given.value)));
-        self.unsure |= found.operands.iter().any(|word| word.fields == Fields::Any);
+        self.unsure |= found.operands.iter().any(|word| word.fields.is_any());
         self.operands.extend(found.operands);
         self.strange.extend(found.strange);
         // git's own way to say `--force` inside an operand.

@@ -85,7 +85,9 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             // The words behind its first one would be options or operands.
             rest = value
                 .as_ref()
-                .filter(|value| value.fields != Fields::One && value.is_dashed() == Known::Maybe)
+                .filter(|value| {
+                    value.fields == Fields::Spread || value.fields != Fields::One && value.is_dashed() == Known::Maybe
+                })
                 .cloned();
             value
         };
@@ -109,6 +111,9 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             cluster(program, word, usize::from(!bare), &mut next, &mut found);
         }
         found.split.extend(rest);
+        if word.fields == Fields::Spread {
+            found.split.push(word.clone());
+        }
     }
     found
 }

@@ -3,7 +3,7 @@
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
-use crate::word::Word;
+use crate::word::{NUMBER, Word};
 
 /// What one command of a sed program touches.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,9 +60,15 @@ const MAX_READINGS: usize = 16;
 
 /// What a program touches; `None` if it is not understood.
 ///
+/// [`NUMBER`] stands for a number, or for nothing, and is no part of a name, a command or a delimiter.
+///
 /// GNU sed takes a delimiter inside brackets as part of the expression (`s/[/]/x/`), others end there:
 /// what either reading touches counts.
 fn touched(program: &str) -> Option<Vec<Touch>> {
+    // Where it is nothing, what stands behind it is escaped.
+    if program.contains("\\\u{f8ff}") {
+        return None;
+    }
     let mut found = touches(program, true)?;
     if program.contains('[') {
         found.extend(touches(program, false).unwrap_or_default());
@@ -88,7 +94,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
             'l' | 'L' | 'q' | 'Q' => {
                 rest = rest
                     .trim_start_matches([' ', '\t'])
-                    .trim_start_matches(|c: char| c.is_ascii_digit())
+                    .trim_start_matches(|c: char| c.is_ascii_digit() || c == NUMBER)
             }
             // A label, or a version, ends at a blank; others let it go on to the end of the line, which
             // then is no command at all.
@@ -98,7 +104,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
             }
             'a' | 'i' | 'c' => rest = text_block(rest),
             'r' | 'R' | 'w' | 'W' => {
-                let (name, after) = line(rest);
+                let (name, after) = line(rest)?;
                 found.push(if matches!(command, 'r' | 'R') {
                     Touch::Reads(name)
                 } else {
@@ -107,23 +113,23 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
                 rest = after;
             }
             'e' => {
-                let (text, after) = line(rest);
+                let (text, after) = line(rest)?;
                 found.push(Touch::Runs(text));
                 rest = after;
             }
             's' => {
-                let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
+                let delimiter = rest.chars().next().filter(|c| !matches!(*c, '\n' | '\\' | NUMBER))?;
                 rest = delimited(&rest[delimiter.len_utf8()..], delimiter, brackets)?;
                 rest = delimited(rest, delimiter, false)?;
                 while let Some(flag) = rest.chars().next() {
                     match flag {
-                        'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => rest = &rest[1..],
+                        'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | NUMBER => rest = &rest[flag.len_utf8()..],
                         'e' => {
                             found.push(Touch::Runs(String::new()));
                             rest = &rest[1..];
                         }
                         'w' => {
-                            let (name, after) = line(&rest[1..]);
+                            let (name, after) = line(&rest[1..])?;
                             found.push(Touch::Writes(name));
                             rest = after;
                         }
@@ -133,7 +139,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
                 }
             }
             'y' => {
-                let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
+                let delimiter = rest.chars().next().filter(|c| !matches!(*c, '\n' | '\\' | NUMBER))?;
                 rest = delimited(&rest[delimiter.len_utf8()..], delimiter, false)?;
                 rest = delimited(rest, delimiter, false)?;
             }
@@ -148,6 +154,7 @@ fn addresses(mut rest: &str, brackets: bool) -> Option<&str> {
         let first = rest.chars().next();
         rest = match first {
             Some('0'..='9' | '$' | ',' | '~' | '+' | ' ' | '\t') => &rest[1..],
+            Some(NUMBER) => &rest[NUMBER.len_utf8()..],
             Some('/') => regex_flags(delimited(&rest[1..], '/', brackets)?),
             Some('\\') => {
                 let delimiter = rest[1..].chars().next()?;
@@ -178,6 +185,10 @@ fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
             return Some(&text[at + character.len_utf8()..]);
         } else if character == '[' && brackets {
             let body = text[at + 1..].strip_prefix('^').unwrap_or(&text[at + 1..]);
+            // Where it is nothing, a bracket behind it does not close.
+            if body.starts_with(NUMBER) {
+                return None;
+            }
             let body = body.strip_prefix(']').unwrap_or(body);
             let start = text.len() - body.len();
             skip_to = body.find(']').map_or(0, |end| start + end + 1);
@@ -187,9 +198,10 @@ fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
 }
 
 /// The rest of the line as a file name or command, and what follows it.
-fn line(text: &str) -> (String, &str) {
+fn line(text: &str) -> Option<(String, &str)> {
     let end = text.find('\n').unwrap_or(text.len());
-    (text[..end].trim_start().to_owned(), &text[end..])
+    let line = text[..end].trim_start();
+    (!line.contains(NUMBER)).then(|| (line.to_owned(), &text[end..]))
 }
 
 /// Steps over the text of `a`, `i` and `c`, whose lines go on after a backslash.
@@ -237,7 +249,18 @@ mod tests {
             ("a hello\\\nw out", Some(vec![])),
             ("y/abc/xyz/", Some(vec![])),
             ("\\%x%w out", writes("out")),
+            ("#p", Some(vec![])),
+            ("#,+#d; s/a/#/#; q#", Some(vec![])),
+            ("/x#/s//y#/", Some(vec![])),
+            ("s/a/b/#w out", writes("out")),
+            ("s#a1x2y2w out#1", None),
+            ("w /dev/fd/#", None),
+            ("1e sha#sum f", None),
+            ("s/a\\#/b/", None),
+            ("s/[#]/x/", None),
+            ("\\#x#w out", None),
         ] {
+            let program = &program.replace("#", &String::from(NUMBER));
             assert_eq!(touched(program), expected, "{program}");
         }
     }

@@ -24,7 +24,8 @@ pub(crate) fn special(
         "package" => package(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
         "parallel" => parallel(program, run, reader),
-        "compressor" => compressor(program, run, reader).map(|()| true),
+        "compressor" => compressor(program, &["-t", "--test", "-l", "--list"], run, reader).map(|()| true),
+        "lz4" => compressor(program, &["-t", "--test", "--list"], run, reader).map(|()| true),
         "less" => less(program, run, reader).map(|()| true),
         "watch" => watch(program, run, reader).map(|()| true),
         "flock" => flock(program, run, reader).map(|()| true),
@@ -688,7 +689,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         Some(file) if super::code::is_standard_input(file) => reader.code_from_input(run),
         Some(file) => {
             super::code::file(file, run, reader);
-            if file.fields == Fields::Any {
+            if file.fields.is_any() {
                 reader.unknown_launch(file, run);
             }
             Ok(())
@@ -712,13 +713,13 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
 }
 
 /// Programs that compress: of several modes the last one counts.
-fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+fn compressor(program: &'static Program, reads: &[&str], run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut found = parse(program, &run.args);
     let is = |choice: &super::table::Choice, names: &[&str]| {
         choice.spellings.iter().any(|own| names.contains(&own.as_str()))
     };
     let mode = found.options.iter().rev().find_map(|given| {
-        if is(given.choice, &["-t", "--test", "-l", "--list"]) {
+        if is(given.choice, reads) {
             Some(true)
         } else {
             is(

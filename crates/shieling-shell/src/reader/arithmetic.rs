@@ -6,9 +6,9 @@ use super::source::Place;
 use crate::reading::Doubt;
 use crate::screen::Unreadable;
 use crate::span::Span;
-use crate::syntax::heredoc_pieces;
-use crate::syntax::tree::{Operation, Parameter, Piece, PieceKind};
-use crate::word::{Atom, Hidden};
+use crate::syntax::tree::{self, Operation, Parameter, Piece, PieceKind};
+use crate::syntax::{heredoc_pieces, pieces};
+use crate::word::{Atom, Hidden, Word, joined};
 
 impl Reader<'_> {
     /// Follows an arithmetic expression: what it substitutes, which variables it evaluates and assigns.
@@ -27,20 +27,93 @@ impl Reader<'_> {
                 because: "its arithmetic cannot be parsed".to_owned(),
             });
         };
-        let mut literal = String::new();
+        let mut atoms = Vec::new();
         for piece in &pieces {
             match &piece.kind {
-                PieceKind::Text(plain) => literal.push_str(plain),
                 // It would be expanded when the text is evaluated once more.
                 PieceKind::Escaped('$' | '`') => self.evaluates_unknown(span),
-                PieceKind::Escaped(plain) => literal.push(*plain),
-                _ => {
-                    literal.push(' ');
-                    self.operand(piece, place)?;
+                PieceKind::Text(_) | PieceKind::Escaped(_) => self.piece(piece, place, true, &mut atoms)?,
+                _ => self.operand(piece, place, &mut atoms)?,
+            }
+        }
+        self.evaluates(&joined(atoms), text, span)
+    }
+
+    /// Follows an operand of `[[ … -eq … ]]`, which is evaluated once its quotes are gone.
+    pub(super) fn arithmetic_operand(&mut self, word: &tree::Word, place: Place) -> Result<(), Unreadable> {
+        let text = word.value.as_str();
+        let Ok(pieces) = pieces(text) else {
+            return self.arithmetic(text, place);
+        };
+        if !self.cannot_fail(text) {
+            self.defined.may_give_up();
+        }
+        self.reads(text)?;
+        let mut atoms = Vec::new();
+        self.unquoted_operand(&pieces, place, &mut atoms)?;
+        self.evaluates(&joined(atoms), "", place.span(0, text.len()))
+    }
+
+    fn unquoted_operand(&mut self, pieces: &[Piece], place: Place, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
+        for piece in pieces {
+            match &piece.kind {
+                PieceKind::Text(plain) => atoms.push(Atom::Text(plain.clone())),
+                PieceKind::DoubleQuoted(inner) => self.unquoted_operand(inner, place, atoms)?,
+                PieceKind::SingleQuoted(_) | PieceKind::AnsiC(_) | PieceKind::Escaped(_) => {
+                    self.piece(piece, place, true, atoms)?
+                }
+                _ => self.operand(piece, place, atoms)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows what evaluating an expression can run. `text` is what its pieces were expanded from.
+    fn evaluates(&mut self, atoms: &[Atom], text: &str, span: Span) -> Result<(), Unreadable> {
+        if atoms.iter().any(|atom| matches!(atom, Atom::OneOf(_))) {
+            let word = Word {
+                atoms: atoms.into(),
+                ..Word::text("", span)
+            };
+            let Some(alternatives) = word.alternatives(MAX_EXPRESSIONS) else {
+                self.evaluates_unknown(span);
+                return Ok(());
+            };
+            return alternatives
+                .iter()
+                .try_for_each(|one| self.evaluates(&one.atoms, text, span));
+        }
+        let mut expression = String::new();
+        for atom in atoms {
+            match atom {
+                Atom::Text(part) => expression.push_str(part),
+                // It may be empty, so that what stands around it is put together, or be a part of a name.
+                Atom::Hidden(Hidden::Number)
+                    if !ends_in_name(&expression) && !expression.ends_with(['$', '{', '\\']) =>
+                {
+                    expression.push(' ')
+                }
+                // A file may have any name.
+                Atom::One | Atom::Star | Atom::Found | Atom::Here | Atom::Hidden(_) | Atom::OneOf(_) => {
+                    self.evaluates_unknown(span);
+                    expression.push(' ');
                 }
             }
         }
-        self.names(&literal, span)
+        self.names(&expression, span)?;
+        // Quotes that a value brings stay, and those of the text go, with what joins its lines.
+        let plain: String = expression
+            .replace("\\\n", "")
+            .chars()
+            .filter(|letter| !matches!(letter, '"' | '\'' | '\\'))
+            .collect();
+        if plain.contains(['$', '`']) && plain != text {
+            self.deeper(|reader| reader.arithmetic(&plain, Place::Within(span)))
+        } else if plain != expression {
+            self.names(&plain, span)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether evaluating this is no error: sums and products of numbers, and of variables that are numbers.
@@ -80,21 +153,27 @@ impl Reader<'_> {
     }
 
     /// An operand of arithmetic that is itself expanded first.
-    fn operand(&mut self, piece: &Piece, place: Place) -> Result<(), Unreadable> {
-        let mut atoms = Vec::new();
-        self.piece(piece, place, true, &mut atoms)?;
-        let span = place.span(piece.start, piece.end);
+    fn operand(&mut self, piece: &Piece, place: Place, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
+        let mut expanded = Vec::new();
+        self.piece(piece, place, true, &mut expanded)?;
         if let PieceKind::Parameter(expansion) = &piece.kind
             && !expansion.indirect
             && expansion.operation == Operation::Value
+            && let Parameter::Named(name) | Parameter::Element { name, .. } = &expansion.parameter
         {
-            match &expansion.parameter {
-                Parameter::Element { name, subscript } if self.matched_digits(name, subscript) => return Ok(()),
-                Parameter::Named(name) | Parameter::Element { name, .. } => return self.evaluated(name, span),
-                Parameter::Positional(_) | Parameter::Special(_) | Parameter::All { .. } => {}
+            let is_digits = matches!(&expansion.parameter, Parameter::Element { name, subscript } if self.matched_digits(name, subscript));
+            if !is_digits && crate::variables::set_by_the_shell(name) {
+                // Whatever the text assigns to it, the shell does so too.
+                self.evaluates_unknown(place.span(piece.start, piece.end));
             }
+            // One that the text does not assign is what whoever started the shell made it.
+            expanded = match self.lookup(name) {
+                Some(values) if !is_digits => vec![Atom::OneOf(values)],
+                Some(_) | None => vec![Atom::Hidden(Hidden::Number)],
+            };
         }
-        self.evaluated_atoms(&atoms, span)
+        atoms.extend(expanded);
+        Ok(())
     }
 
     /// The names in plain arithmetic text: each one's value is evaluated, or assigned to.
@@ -186,38 +265,17 @@ impl Reader<'_> {
     }
 
     pub(super) fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
-        for atom in atoms {
-            match atom {
-                Atom::Hidden(Hidden::Number) => {}
-                Atom::Text(text)
-                    if text
-                        .bytes()
-                        .all(|b| b.is_ascii_digit() || b == b'-' || b == b'+' || b == b' ') => {}
-                Atom::Text(text) => {
-                    let text = text.clone();
-                    self.deeper(|reader| reader.arithmetic(&text, Place::Within(span)))?;
-                }
-                Atom::OneOf(choices) => {
-                    for choice in choices {
-                        self.evaluated_atoms(choice, span)?;
-                    }
-                }
-                // A file may have any name.
-                Atom::One | Atom::Star | Atom::Found | Atom::Here => self.evaluates_unknown(span),
-                Atom::Hidden(
-                    Hidden::Name
-                    | Hidden::Ref
-                    | Hidden::Letters
-                    | Hidden::Commit
-                    | Hidden::Path
-                    | Hidden::Below
-                    | Hidden::Anything,
-                ) => {
-                    self.evaluates_unknown(span);
-                }
-            }
+        if let [Atom::Text(text)] = atoms {
+            let is_number = text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b' '));
+            return if is_number {
+                Ok(())
+            } else {
+                self.deeper(|reader| reader.arithmetic(text, Place::Within(span)))
+            };
         }
-        Ok(())
+        self.evaluates(atoms, "", span)
     }
 
     fn evaluates_unknown(&mut self, span: Span) {
@@ -234,6 +292,18 @@ impl Reader<'_> {
             None,
         );
     }
+}
+
+/// How many expressions the values of its variables may make of one.
+const MAX_EXPRESSIONS: usize = 256;
+
+/// Whether an expression ends in a name, or a part of one.
+fn ends_in_name(expression: &str) -> bool {
+    let word = expression
+        .rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .next()
+        .unwrap_or_default();
+    word.starts_with(|letter: char| !letter.is_ascii_digit())
 }
 
 /// Where bash keeps what a regular expression matched.

@@ -15,6 +15,15 @@ use crate::syntax::{braces, heredoc_pieces, pieces};
 use crate::variables::{HOME, ambient, as_found};
 use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
 
+/// How an expansion makes several words without a blank in any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Spread {
+    /// They are the elements of what it names.
+    Elements,
+    /// They come from a word within it, or from what an indirection means.
+    Hidden,
+}
+
 /// How many words the braces of one word may make before it counts as unknown.
 const MAX_BRACES: usize = 64;
 
@@ -55,14 +64,16 @@ impl Reader<'_> {
             Some(texts) if texts.len() == 1 && texts[0] == text => self.tree_word(word, place, span),
             Some(texts) => {
                 let harmless = |byte: u8| plain(byte) || matches!(byte, b'{' | b'}' | b',');
-                if self.plain_sh && texts.len() > 1 && !text.bytes().all(harmless) {
+                let is_plain = texts.iter().all(|part| !part.is_empty()) && text.bytes().all(harmless);
+                if self.plain_sh && texts.len() > 1 && !is_plain {
                     let because = "`sh` may be another shell than bash, which takes these braces as they are; write \
                                    the words out, or start `bash` instead";
                     self.doubt(Doubt::Launch, text, because, span, None);
                 }
                 let mut all = Vec::new();
-                for part in texts {
-                    all.extend(self.one_word(&part, Place::Within(span), span)?);
+                // Nothing between two commas is no word, unlike an empty pair of quotes.
+                for part in texts.iter().filter(|part| !part.is_empty()) {
+                    all.extend(self.one_word(part, Place::Within(span), span)?);
                 }
                 Ok(all)
             }
@@ -104,6 +115,8 @@ impl Reader<'_> {
         }
         let mut atoms = Vec::new();
         let mut fields = Fields::One;
+        // Whether a word within an expansion, or what an indirection means, is several words.
+        let mut hidden = false;
         let outer = std::mem::replace(&mut self.split_names, false);
         // Whether a value makes `@(…)` with what stands before it.
         let mut extended = false;
@@ -119,7 +132,15 @@ impl Reader<'_> {
             let added = &atoms[before..];
             extended |=
                 matches!(piece.kind, PieceKind::Parameter(_)) && holds(added, '(') && may_hold_extended_pattern(&atoms);
-            fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
+            let spread = match &piece.kind {
+                PieceKind::DoubleQuoted(inner) | PieceKind::Translated(inner) => self.spread(inner, true),
+                _ => self.spread(std::slice::from_ref(piece), false),
+            };
+            hidden |= spread == Some(Spread::Hidden);
+            let added = &atoms[before..];
+            fields = match fields_of(&piece.kind, added, spread.is_some(), self.variables.splits_otherwise) {
+                Fields::Spread => Fields::Spread,
+                _ if fields == Fields::Spread => fields,
                 Fields::Any => Fields::Any,
                 Fields::Glob if fields == Fields::One => Fields::Glob,
                 Fields::Glob | Fields::One => fields,
@@ -139,12 +160,59 @@ impl Reader<'_> {
             // Any part of a name between two blanks is a word.
             return Ok(vec![Word::unknown(Fields::Any, text, span)]);
         }
+        if hidden {
+            return Ok(vec![Word::unknown(Fields::Spread, text, span)]);
+        }
+        let atoms = joined(atoms);
+        if self.plain_sh && may_match_dots(&atoms) {
+            let because = "`sh` may be another shell than bash, to which this wildcard also matches `..`; start `bash` \
+                           instead";
+            self.doubt(Doubt::Launch, text, because, span, None);
+        }
         Ok(vec![Word {
-            atoms: joined(atoms).into(),
+            atoms: atoms.into(),
             fields,
             span,
             written: text.into(),
         }])
+    }
+
+    /// How one of these can make several words, or none, without a blank in any of them.
+    fn spread(&mut self, pieces: &[Piece], quoted: bool) -> Option<Spread> {
+        let spreads = pieces.iter().filter_map(|piece| match &piece.kind {
+            PieceKind::Parameter(expansion) => self.spreads(expansion, quoted),
+            _ => None,
+        });
+        spreads.max()
+    }
+
+    fn spreads(&mut self, expansion: &Expansion, quoted: bool) -> Option<Spread> {
+        let Expansion {
+            parameter,
+            indirect,
+            operation,
+        } = expansion;
+        let within = |word: &str| ["$@", "${@", "[@]", "@}", "${!"].iter().any(|part| word.contains(part));
+        match (parameter, operation) {
+            (
+                _,
+                Operation::Default(word)
+                | Operation::Assign(word)
+                | Operation::Alternative(word)
+                | Operation::Error(word),
+            ) if within(word) => Some(Spread::Hidden),
+            (_, Operation::Names | Operation::Keys) => Some(Spread::Elements),
+            (Parameter::Named(name), _) if *indirect => {
+                let is_name = |value: &Vec<Atom>| known(value).is_some_and(|text| crate::syntax::is_name(&text));
+                let values = self.lookup(name);
+                let are_names = values.is_some_and(|values| values.iter().all(is_name));
+                (!are_names && quoted).then_some(Spread::Hidden)
+            }
+            (_, _) if *indirect => quoted.then_some(Spread::Hidden),
+            (Parameter::Special('@') | Parameter::All { separate: true, .. }, _) => Some(Spread::Elements),
+            (Parameter::Special('*') | Parameter::All { separate: false, .. }, _) if !quoted => Some(Spread::Elements),
+            _ => None,
+        }
     }
 
     /// An unquoted variable with one known value, split at blanks as the shell does.
@@ -305,7 +373,12 @@ impl Reader<'_> {
             PieceKind::Escaped(character) => atoms.push(Atom::Text(character.to_string())),
             PieceKind::Arithmetic(text) => {
                 self.arithmetic(text, Place::Within(span))?;
-                atoms.push(Atom::Hidden(Hidden::Number));
+                self.looked_up |= !quoted;
+                atoms.push(Atom::Hidden(if !quoted && self.variables.splits_numbers() {
+                    Hidden::Anything
+                } else {
+                    Hidden::Number
+                }));
             }
             PieceKind::Extended { text, dot } => {
                 let inside = pieces(text).map_err(|_| unparsable(span))?;
@@ -496,7 +569,8 @@ impl Reader<'_> {
             // The keys of an array are numbers, unless it was declared to have names.
             Operation::Keys => {
                 self.looked_up = true;
-                vec![if self.variables.any_associative {
+                let names = matches!(parameter, Parameter::All { name, .. } if ["BASH_ALIASES", "BASH_CMDS"].contains(&name.as_str()));
+                vec![if names || self.variables.any_associative {
                     anything
                 } else {
                     Atom::Hidden(Hidden::Number)
@@ -586,7 +660,9 @@ impl Reader<'_> {
             added
         };
         self.split_names |= !quoted && !self.whole_words && holds_names(&added);
-        if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
+        self.looked_up |= !quoted;
+        let is_number = matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) && !self.variables.splits_numbers();
+        if !quoted && self.variables.splits_otherwise && !is_number {
             // Where it splits is not followed.
             atoms.push(Atom::Hidden(Hidden::Anything));
         } else if quoted {
@@ -615,11 +691,16 @@ impl Reader<'_> {
             },
             Parameter::Element { name, subscript } => {
                 self.subscript(name, subscript, span)?;
-                match self.variable(name) {
-                    // What is no array has no other element.
-                    value if subscript == "0" || self.lookup(name).is_some() => value,
-                    value => vec![Atom::OneOf(vec![value, Vec::new()])],
+                // There may be no such element.
+                let mut values = match <[Atom; 1]>::try_from(self.variable(name)) {
+                    Ok([Atom::OneOf(values)]) => values,
+                    Ok([one]) => vec![vec![one]],
+                    Err(value) => vec![value],
+                };
+                if !values.contains(&Vec::new()) {
+                    values.push(Vec::new());
                 }
+                vec![Atom::OneOf(values)]
             }
         };
         let value = match parameter {
@@ -720,13 +801,14 @@ pub(super) fn plain(byte: u8) -> bool {
         )
 }
 
-fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Fields {
+fn fields_of(piece: &PieceKind, added: &[Atom], spreads: bool, splits_otherwise: bool) -> Fields {
     let unsure = |atoms: &[Atom]| {
         atoms
             .iter()
             .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Here | Atom::Hidden(Hidden::Number)))
     };
     match piece {
+        _ if spreads => Fields::Spread,
         PieceKind::Text(_) | PieceKind::Extended { .. }
             if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) =>
         {
@@ -737,15 +819,11 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
         | PieceKind::AnsiC(_)
         | PieceKind::Escaped(_)
         | PieceKind::Translated(_)
-        | PieceKind::Tilde(_)
-        | PieceKind::Arithmetic(_) => Fields::One,
-        PieceKind::DoubleQuoted(inner) => {
-            let many = inner
-                .iter()
-                .any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
-            if many { Fields::Any } else { Fields::One }
-        }
-        PieceKind::Parameter(_)
+        | PieceKind::DoubleQuoted(_)
+        | PieceKind::Tilde(_) => Fields::One,
+        PieceKind::Arithmetic(_) if !splits_otherwise => Fields::One,
+        PieceKind::Arithmetic(_)
+        | PieceKind::Parameter(_)
         | PieceKind::Substitution(_)
         | PieceKind::Backquoted(_)
         | PieceKind::Extended { .. } => {
@@ -759,15 +837,6 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
             }
         }
     }
-}
-
-/// Whether an expansion can make several words even inside double quotes: `"$@"`, `"${a[@]}"`.
-fn spreads(expansion: &Expansion) -> bool {
-    expansion.operation == Operation::Names
-        || matches!(
-            expansion.parameter,
-            Parameter::Special('@') | Parameter::All { separate: true, .. }
-        )
 }
 
 /// Whether a text among these pieces, or what is not known of them, holds this character.
@@ -784,6 +853,21 @@ fn holds_extended_pattern(text: &str) -> bool {
     text.as_bytes()
         .windows(2)
         .any(|pair| pair[1] == b'(' && b"?*+@!".contains(&pair[0]))
+}
+
+/// Whether a part of a path begins with a dot, and a wildcard and dots are all that follows.
+fn may_match_dots(atoms: &[Atom]) -> bool {
+    let mut pattern = String::new();
+    for atom in atoms {
+        match atom {
+            Atom::Text(text) => pattern.push_str(&text.replace('*', "\\")),
+            Atom::One | Atom::Star => pattern.push('*'),
+            Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => pattern.push('\\'),
+        }
+    }
+    let dots =
+        |part: &str| part.starts_with('.') && part.contains('*') && part.bytes().all(|byte| b".*".contains(&byte));
+    pattern.split('/').any(dots)
 }
 
 /// Whether these pieces make one of these together, or that cannot be told.

@@ -179,7 +179,7 @@ impl Reader<'_> {
         };
         match first.fields {
             // A name from an expansion that may be empty or several words.
-            Fields::Any | Fields::Glob => return self.launch_unknown(launch),
+            Fields::Any | Fields::Spread | Fields::Glob => return self.launch_unknown(launch),
             Fields::One => {}
         }
         let Some(names) = first.alternatives(MAX_NAMES) else {
@@ -689,6 +689,9 @@ impl Reader<'_> {
             Some("expand_aliases") => {
                 self.found.undefine(None);
                 self.doubt_command(run, "it changes what the words of later commands mean");
+            }
+            Some("globskipdots") => {
+                self.doubt_command(run, "with it, or without, wildcards that begin with a dot match `..`");
             }
             Some("extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo") | None => {
                 self.doubt_command(run, "it changes what the words of later commands mean");

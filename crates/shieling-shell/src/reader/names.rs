@@ -7,7 +7,7 @@ use crate::reading::Doubt;
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::is_name;
-use crate::word::{Atom, Hidden, Word};
+use crate::word::{Atom, Fields, Hidden, Word};
 
 impl Reader<'_> {
     /// A word that names a variable to assign to, perhaps with a subscript.
@@ -72,22 +72,13 @@ impl Reader<'_> {
             }
             None if matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)]) => Ok(()),
             None => {
-                // The pieces that are known still tell which names are assigned.
-                for atom in &*word.atoms {
-                    if let Atom::Text(text) = atom {
-                        self.arithmetic(&text.clone(), Place::Within(word.span))?;
-                    } else if *atom != Atom::Hidden(Hidden::Number) {
-                        let object = word.shown();
-                        self.doubt(
-                            Doubt::Launch,
-                            object,
-                            "it is evaluated as arithmetic and the text does not show all of it",
-                            word.span,
-                            None,
-                        );
-                    }
+                if word.fields != Fields::One {
+                    let object = word.shown();
+                    let because = "it is evaluated as arithmetic and the text does not show all of it";
+                    self.doubt(Doubt::Launch, object, because, word.span, None);
                 }
-                Ok(())
+                // The pieces that are known still tell which names are assigned.
+                self.evaluated_atoms(&word.atoms, word.span)
             }
         }
     }

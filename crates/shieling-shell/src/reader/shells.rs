@@ -94,6 +94,7 @@ impl Reader<'_> {
                         match name.known().as_deref() {
                             Some("noexec") => only_parses = sets,
                             None => self.unknown_text(name, run),
+                            Some("globskipdots") => self.shell_option(name, run),
                             Some(_) if sets => self.shell_option(name, run),
                             Some(_) => {}
                         }

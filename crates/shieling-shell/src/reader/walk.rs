@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::launch::MAX_NAMES;
 use super::run::{Launch, Run};
 use super::source::{Place, Source};
 use super::{Input, Reader};
@@ -344,7 +345,7 @@ impl Reader<'_> {
             }
             CompoundCommand::Coprocess { name, body, range } => {
                 let name = name.as_deref().unwrap_or("COPROC").to_owned();
-                self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(*range))?;
+                self.gives_descriptor(&name, source.span(*range))?;
                 let outer = std::mem::replace(&mut self.input, Input::Unknown);
                 let result = self.command(body, source);
                 self.input = outer;
@@ -385,8 +386,10 @@ impl Reader<'_> {
             self.globbed(&word, None);
             self.assign(variable, element(&word), at)?;
         }
-        // `select` leaves it empty where the answer is none of the list.
-        if !self.written(span).starts_with("select") {
+        if source.text[range.start..].starts_with("select") {
+            // The answer may be none of the list.
+            self.assign(variable, Vec::new(), span)?;
+        } else {
             self.defined.assigned(variable);
         }
         self.list(body, source)
@@ -519,7 +522,7 @@ impl Reader<'_> {
                 for word in [left, right] {
                     self.test_word(word, source)?;
                     if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
-                        self.arithmetic(&word.value, source.place.inner(word.range.start))?;
+                        self.arithmetic_operand(word, source.place.inner(word.range.start))?;
                     }
                 }
                 Ok(())
@@ -879,6 +882,36 @@ impl Reader<'_> {
         result
     }
 
+    /// Records that a variable is given the number of a descriptor.
+    fn gives_descriptor(&mut self, name: &str, span: Span) -> Result<(), Unreadable> {
+        let computed = self.found.is_computed(name);
+        self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+        if !computed {
+            self.found.given_descriptor(name);
+        }
+        Ok(())
+    }
+
+    /// Whether a word names an open descriptor: `1`, `2-`, `-`. A negative number is the name of a file.
+    fn is_descriptor(&self, word: &Word) -> bool {
+        if let Some(text) = word.known() {
+            let number = text.strip_suffix('-').unwrap_or(&text);
+            return number.bytes().all(|byte| byte.is_ascii_digit());
+        }
+        let written = word.written.trim_matches('"');
+        let is_given = |name: &str| {
+            let name = name.trim_start_matches('{');
+            let end = name.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            let name = &name[..end.unwrap_or(name.len())];
+            crate::syntax::is_name(name) && !self.variables.is_computed(name) && !self.found.is_computed(name)
+        };
+        // There may be no such element, so that nothing is opened.
+        let is_number = |one: &Word| matches!(&*one.atoms, [] | [Atom::Hidden(Hidden::Number)]);
+        let alternatives = word.alternatives(MAX_NAMES);
+        alternatives.is_some_and(|all| all.iter().all(is_number))
+            && (matches!(written, "$#" | "$?" | "$$" | "$!") || written.strip_prefix('$').is_some_and(is_given))
+    }
+
     fn redirects(&mut self, redirects: &[Redirect], source: Source<'_>) -> Result<(), Unreadable> {
         redirects
             .iter()
@@ -895,7 +928,7 @@ impl Reader<'_> {
             if let Some(subscript) = subscript {
                 self.subscript(name, subscript, span)?;
             }
-            self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+            self.gives_descriptor(name, span)?;
         }
         let (writes, reads) = match redirect.kind {
             RedirectKind::Read
@@ -941,7 +974,7 @@ impl Reader<'_> {
                         };
                     }
                     let descriptor = redirect.descriptor.unwrap_or(u32::from(!reads));
-                    let copies = duplicates && is_descriptor(&word);
+                    let copies = duplicates && self.is_descriptor(&word);
                     if copies {
                         let number = word.known().and_then(|text| text.trim_end_matches('-').parse().ok());
                         let closes = word.known().as_deref() == Some("-");
@@ -1019,7 +1052,7 @@ impl Reader<'_> {
 
     /// Wildcards name files whatever is done with the names.
     pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
-        if word.fields == Fields::Glob || word.fields == Fields::Any && word.holds_wildcards() {
+        if word.fields == Fields::Glob || word.fields.is_any() && word.holds_wildcards() {
             self.effect(Action::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
         }
     }
@@ -1047,16 +1080,6 @@ fn pipe_name(span: Span) -> Word {
     }
 }
 
-/// Whether a word names an open descriptor: `1`, `2-`, `-`.
-fn is_descriptor(word: &Word) -> bool {
-    word.known().is_some_and(|text| {
-        text.strip_suffix('-')
-            .unwrap_or(&text)
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
-    }) || matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)])
-}
-
 /// Whether a list is one simple command, which tells by its end how it went.
 fn is_one_command(list: &CompoundList) -> bool {
     matches!(
@@ -1074,7 +1097,7 @@ fn element(word: &Word) -> Vec<Atom> {
         Fields::One => word.atoms.to_vec(),
         // File names: what is known of them stays known.
         Fields::Glob => word.atoms.to_vec(),
-        Fields::Any => match &*word.atoms {
+        Fields::Any | Fields::Spread => match &*word.atoms {
             [Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Commit) | Atom::OneOf(_)] => word.atoms.to_vec(),
             _ => vec![Atom::Hidden(Hidden::Anything)],
         },

@@ -272,6 +272,7 @@ impl Check<'_> {
                     Fields::Any if found_by_another(word) => {
                         "use `find … -exec … {} +` with tests that leave out what is hidden"
                     }
+                    Fields::Spread => "write its words out",
                     Fields::Any => "put it in double quotes, which keep it one word, or name the file itself",
                     Fields::One | Fields::Glob => "name the file itself",
                 };

@@ -53,6 +53,7 @@ fn found_by_another(word: &Word) -> bool {
 fn not_an_option(word: &Word) -> &'static str {
     match word.fields {
         Fields::Any if found_by_another(word) => "use `find … -exec … {} +`, which puts `./` before each name",
+        Fields::Spread => "write its words out, with `--` or `./` before them",
         Fields::Any => "put it in double quotes, which keep it one word, and `--` or `./` before it",
         Fields::One | Fields::Glob => "put `--` or `./` before it",
     }

@@ -334,7 +334,7 @@ impl Hidden {
                 Meets::Below { .. } => pattern.extend([Token::One, Token::Any]),
                 Meets::At { .. } | Meets::Above => pattern.push(Token::Any),
             }
-            read(word, starts, |path| match place(&with_any_directories(path), facts) {
+            read(word, starts, |path| match place(path, facts) {
                 Place::Unknown | Place::Above => Known::Maybe,
                 Place::Elsewhere => Known::No,
                 Place::Inside(inside) if inside.is_empty() && meets == Meets::Above => Known::Maybe,
@@ -393,6 +393,9 @@ enum Place {
     Unknown,
 }
 
+/// How many directories `**` is taken for at most.
+const DEEPEST: usize = 12;
+
 /// Asks about each path that a word can be read as, from any directory that the text may be in.
 fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Known {
     let mut answer = Known::No;
@@ -403,8 +406,8 @@ fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Kno
         return Known::Maybe;
     };
     for reading in &readings {
-        let path = with_stand_ins(reading);
-        if path.is_empty() && word.fields == Fields::One {
+        let paths = with_directories(with_stand_ins(reading));
+        if paths.iter().all(String::is_empty) && word.fields == Fields::One {
             continue;
         }
         for start in std::iter::once(Some("")).chain(starts.bases.iter().map(|base| match base {
@@ -412,14 +415,16 @@ fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Kno
             Base::Unknown => None,
         })) {
             let start = start.map_or_else(|| ANY.to_string(), str::to_owned);
-            let path = join(&start, &path);
-            if path.len() > MAX_PATH || !starts.spend(&path) {
-                return Known::Maybe;
-            }
-            match ask(&path) {
-                Known::Yes if readings.len() == 1 => return Known::Yes,
-                Known::Yes | Known::Maybe => answer = Known::Maybe,
-                Known::No => {}
+            for path in &paths {
+                let path = join(&start, path);
+                if path.len() > MAX_PATH || !starts.spend(&path) {
+                    return Known::Maybe;
+                }
+                match ask(&path) {
+                    Known::Yes if readings.len() == 1 => return Known::Yes,
+                    Known::Yes | Known::Maybe => answer = Known::Maybe,
+                    Known::No => {}
+                }
             }
         }
     }
@@ -494,13 +499,23 @@ fn with_stand_ins(word: &Word) -> String {
     }
 }
 
-/// The path with any directories in place of `**`, which the shell can be told to take so.
-fn with_any_directories(path: &str) -> String {
-    let part = |part: &str| match part.chars().all(|c| c == STAR) && part.chars().count() > 1 {
-        true => ANY.to_string(),
-        false => part.to_owned(),
+/// The path with up to so many directories in place of `**`, which the shell can be told to take so.
+fn with_directories(path: String) -> Vec<String> {
+    let deep = |part: &str| part.len() > STAR.len_utf8() && part.chars().all(|c| c == STAR);
+    if !path.split('/').any(deep) {
+        return vec![path];
+    }
+    let as_deep_as = |depth: usize| {
+        let parts: Vec<_> = path.split('/').collect();
+        let last = parts.len() - 1;
+        let directories = |(at, part): (usize, &&str)| match deep(part) {
+            true => vec![STAR.to_string(); depth.max(usize::from(at == last))],
+            false => vec![(*part).to_owned()],
+        };
+        let spelled: Vec<String> = parts.iter().enumerate().flat_map(directories).collect();
+        spelled.join("/")
     };
-    path.split('/').map(part).collect::<Vec<_>>().join("/")
+    (0..=DEEPEST).map(as_deep_as).collect()
 }
 
 fn join(start: &str, path: &str) -> String {
