@@ -116,15 +116,27 @@ pub struct NamedAddress {
 }
 
 /// How many descriptors a connection may take at most: two sockets and a pipe for each direction, with a quarter of all
-/// descriptors left to the rest of this process.
-const DESCRIPTORS_EACH: u64 = 8;
+/// descriptors left to what follows and to the rest of this process.
+const DESCRIPTORS_EACH: usize = 8;
 
-/// How many connections this process has descriptors for. A program in the sandbox must not be able to use them up.
-fn affordable_connections() -> usize {
+/// The share of the descriptors that sockets of looked-up names may take.
+const SHARE_OF_NAMES: usize = 8;
+
+/// The share of the descriptors that UDP flows may take, and the one of DNS over TCP.
+const SHARE_OF_FLOWS: usize = 32;
+
+/// The bounds for which this process has descriptors. A program in the sandbox must not be able to use them up.
+fn affordable(limits: Limits) -> Limits {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    limit
-        .and_then(|limit| usize::try_from(limit / DESCRIPTORS_EACH).ok())
-        .unwrap_or(Semaphore::MAX_PERMITS)
+    let all = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let share = |bound: usize, of: usize| bound.min(all / of).min(Semaphore::MAX_PERMITS);
+    Limits {
+        connections: share(limits.connections, DESCRIPTORS_EACH),
+        name_sockets: share(limits.name_sockets, SHARE_OF_NAMES),
+        dns_connections: share(limits.dns_connections, SHARE_OF_FLOWS),
+        flows: share(limits.flows, SHARE_OF_FLOWS),
+        ..limits
+    }
 }
 
 /// The way out of one sandbox. Everything it does ends when it is dropped.
@@ -140,8 +152,7 @@ impl Gateway {
     /// If there is no runtime, or the configuration does not hold together.
     pub fn start(config: GatewayConfig) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::Runtime)?;
-        let mut limits = config.limits;
-        limits.connections = limits.connections.min(affordable_connections());
+        let limits = affordable(config.limits);
         let names =
             Names::new(config.pool_v4, config.pool_v6, limits.names, limits.unknown_names).map_err(StartError::Pool)?;
         let vault = Vault::new(config.secrets).map_err(|Conflict(variable)| StartError::SecretConflict(variable))?;
@@ -170,6 +181,7 @@ impl Gateway {
             listeners: config.listeners,
             search: config.search,
             connections: Arc::new(Semaphore::new(limits.connections)),
+            name_sockets: Semaphore::new(limits.name_sockets),
             dns_connections: Arc::new(Semaphore::new(limits.dns_connections)),
             flows: Arc::new(Semaphore::new(limits.flows)),
             arrivals: Arrivals::new(&limits),

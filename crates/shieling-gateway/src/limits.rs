@@ -34,9 +34,13 @@ pub struct Limits {
     pub names: usize,
     /// Names among these that no rule names, which get an address so that they can be asked about. Default: 1024.
     pub unknown_names: usize,
-    /// Queries over TCP at once. Default: 64.
+    /// Sockets of names that no rule names one by one: those under a wildcard, and those that are asked about. A lookup
+    /// has one bound for each port of the name, and it stays. Default: 2048, and at most an eighth of the descriptors
+    /// of this process. A further name is not resolved.
+    pub name_sockets: usize,
+    /// Queries over TCP at once. Default: 64, and at most a 32nd of the descriptors of this process.
     pub dns_connections: usize,
-    /// UDP flows at once. Default: 256. Each takes a descriptor.
+    /// UDP flows at once. Default: 256, and at most a 32nd of the descriptors of this process. Each takes one.
     pub flows: usize,
     /// Connections and refusals, each, that are kept for reports. Default: 1024.
     pub records: usize,
@@ -60,6 +64,7 @@ impl Default for Limits {
             questions: 16,
             names: 8192,
             unknown_names: 1024,
+            name_sockets: 2048,
             dns_connections: 64,
             flows: 256,
             records: 1024,

@@ -274,19 +274,29 @@ fn is_derived(shared: &Shared, name: &HostName) -> bool {
             .any(allowed)
 }
 
-/// Has sockets bound at the addresses of a name, once.
+/// Has sockets bound at the addresses of a name, once. They are never closed: a program may keep the address.
 async fn listen(shared: &Arc<Shared>, entry: &Entry, unknown: bool) -> io::Result<()> {
     let Some(listeners) = &shared.listeners else {
         return Ok(());
     };
     let bind = async || {
         let endpoints = endpoints(shared, entry, unknown);
+        let slots = u32::try_from(endpoints.len()).ok();
+        let slots = slots.and_then(|slots| shared.name_sockets.try_acquire_many(slots).ok());
+        let Some(slots) = slots else {
+            let most = shared.limits.name_sockets;
+            let because = format!("too many names were looked up: at most {most} sockets are made for them");
+            let instead = "allow the hosts that are needed by their names: these always have theirs";
+            shared.deny(entry.name.to_string(), None, because, Some(instead.to_owned()));
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        };
         for listener in timeout(LISTEN_WAIT, listeners.listen(&endpoints)).await?? {
             match listener {
                 Listener::Tcp(listener) => start_connections(shared, listener)?,
                 Listener::Udp(socket) => start_datagrams(shared, socket)?,
             }
         }
+        slots.forget();
         Ok::<(), io::Error>(())
     };
     entry.listening.get_or_try_init(bind).await?;

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) search: Vec<HostName>,
     pub(crate) limits: Limits,
     pub(crate) connections: Arc<Semaphore>,
+    /// Taken by the sockets of looked-up names, for good.
+    pub(crate) name_sockets: Semaphore,
     pub(crate) dns_connections: Arc<Semaphore>,
     pub(crate) flows: Arc<Semaphore>,
     pub(crate) arrivals: Arrivals,

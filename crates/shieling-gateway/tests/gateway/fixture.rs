@@ -106,11 +106,17 @@ impl Fixture {
 
     pub(crate) fn with(config: GatewayConfig) -> Self {
         let table = Arc::new(Table::default());
-        let gateway = Gateway::start(GatewayConfig {
-            resolver: table.clone(),
-            ..config
-        })
-        .unwrap();
+        let resolver = table.clone();
+        Self::started(GatewayConfig { resolver, ..config }, table)
+    }
+
+    /// With the resolver of the configuration. Nothing looks into the table.
+    pub(crate) fn resolving(config: GatewayConfig) -> Self {
+        Self::started(config, Arc::default())
+    }
+
+    fn started(config: GatewayConfig, table: Arc<Table>) -> Self {
+        let gateway = Gateway::start(config).unwrap();
         let dns = SocketAddr::from((DNS_ADDRESS, 53));
         gateway
             .serve_dns(

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use hickory_proto::rr::RecordType;
 use shieling_gateway::{End, GatewayConfig, Limits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::gateway::fixture::{Fixture, address, config, is_refused, many_descriptors};
+use crate::gateway::fixture::{Fixture, address, config, is_refused, many_descriptors, query};
 use crate::gateway::servers;
 
 async fn fixture(limits: Limits) -> Fixture {
@@ -113,6 +114,30 @@ space_tests! {
             open.push(stream);
         }
         assert!(is_refused((address("db.example").await, 7000).into()).await);
+    }
+
+    async fn names_that_are_looked_up_cannot_use_up_the_descriptors_of_this_process() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(240), ..limit }).unwrap();
+        let fixture = Fixture::new(&["db.example:7000", "*.example.org"]);
+        fixture.table.set("db.example", "93.184.0.10");
+        servers::echo("93.184.0.10:7000").await;
+        let mut found = 0;
+        for number in 0..100 {
+            let reply = query(&format!("name-{number}.example.org"), RecordType::A).await;
+            found += usize::from(!reply.answers.is_empty());
+        }
+        // An eighth of 240, and two ports for each.
+        assert_eq!(found, 15);
+        let report = fixture.report();
+        assert_eq!(report.denied.len(), 85);
+        assert_eq!(report.denied[0].because, "too many names were looked up: at most 30 sockets are made for them");
+        assert!(report.denied[0].instead.as_deref().unwrap().contains("by their names"));
+        // Those that were found stay, and so does what is named.
+        assert!(!query("name-14.example.org", RecordType::A).await.answers.is_empty());
+        assert_eq!(fixture.exchange("db.example", 7000, b"x").await, "x");
+        setrlimit(Resource::Nofile, limit).unwrap();
     }
 
     async fn five_hundred_connections_at_once_are_served() {

@@ -1,9 +1,11 @@
 //! Names, addresses, and what leaves the sandbox when they are looked up.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hickory_proto::op::ResponseCode;
-use hickory_proto::rr::{RData, RecordType};
+use hickory_proto::op::{Message, MessageType, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::CNAME;
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use shieling_gateway::{Decision, GatewayConfig, HostName, Limits, Rule};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
@@ -120,6 +122,24 @@ space_tests! {
         assert!(fixture.denied("h39.example.org", None).await.contains("too many names"));
     }
 
+    async fn an_alias_of_a_public_name_does_not_lead_to_a_private_address() {
+        // The resolver of the system follows aliases, as the one of every machine does.
+        std::fs::write("/mnt/resolv.conf", "nameserver 93.184.0.53\n").unwrap();
+        let asked = aliases("93.184.0.53:53", &[("private.example", "10.9.0.8"), ("loopback.example", "127.0.0.1"), ("public.example", "93.184.0.10")]).await;
+        let fixture = Fixture::resolving(config(&["*.example:7000", "named.example:7001", "10.9.0.8:7001"]));
+        for address in ["10.9.0.8:7000", "10.9.0.8:7001", "127.0.0.1:7000", "93.184.0.10:7000"] {
+            servers::echo(address).await;
+        }
+        assert_eq!(fixture.exchange("public.example", 7000, b"x").await, "x");
+        for (name, leads) in [("private.example", "10.9.0.8, a private address"), ("loopback.example", "127.0.0.1, a loopback address")] {
+            assert_eq!(fixture.exchange(name, 7000, b"x").await, "");
+            assert!(fixture.denied(name, Some(7000)).await.contains(leads), "{:?}", fixture.report());
+        }
+        // Of the names of an alias the one that was allowed left, and no other.
+        let asked = asked.lock().unwrap().clone();
+        assert!(asked.iter().all(|name| name.ends_with("public.example.") || name.ends_with("private.example.") || name.ends_with("loopback.example.")), "{asked:?}");
+    }
+
     async fn datagrams_pass_where_udp_is_named_and_replies_find_their_way_back() {
         let fixture = Fixture::new(&["udp:ntp.example.org:123"]);
         fixture.table.set("ntp.example.org", "93.184.0.10");
@@ -146,4 +166,34 @@ space_tests! {
         assert_eq!(report.connections.len(), 2);
         assert_eq!((report.connections[0].bytes_in, report.connections[0].bytes_out), (6, 6));
     }
+}
+
+/// A name server for which each name is an alias of another one, which has the address. Keeps the names that were asked.
+async fn aliases(at: &str, names: &'static [(&str, &str)]) -> Arc<Mutex<Vec<String>>> {
+    let socket = UdpSocket::bind(at).await.unwrap();
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let keep = Arc::clone(&asked);
+    tokio::spawn(async move {
+        let mut buffer = [0; 512];
+        while let Ok((length, peer)) = socket.recv_from(&mut buffer).await {
+            let query = Message::from_vec(&buffer[..length]).unwrap();
+            let question = query.queries[0].clone();
+            let name = question.name().clone();
+            keep.lock().unwrap().push(name.to_ascii());
+            let mut reply = Message::new(query.metadata.id, MessageType::Response, OpCode::Query);
+            let address = names.iter().find(|(known, _)| format!("{known}.") == name.to_ascii());
+            if let (Some((_, address)), RecordType::A) = (address, question.query_type()) {
+                let alias = Name::from_ascii(format!("alias.{name}")).unwrap();
+                reply.add_answer(Record::from_rdata(name, 1, RData::CNAME(CNAME(alias.clone()))));
+                reply.add_answer(Record::from_rdata(
+                    alias,
+                    1,
+                    RData::A(address.parse::<std::net::Ipv4Addr>().unwrap().into()),
+                ));
+            }
+            reply.add_query(question);
+            socket.send_to(&reply.to_vec().unwrap(), peer).await.unwrap();
+        }
+    });
+    asked
 }
