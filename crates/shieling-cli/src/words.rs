@@ -328,7 +328,7 @@ fn network(lines: &mut Lines, network: &NetworkSummary) {
     }
     for rule in &network.always {
         let rule = escape::line(rule);
-        lines.add("keep", format!("in shieling.toml: allow-host = [\"{rule}\"]"));
+        lines.add("keep", format!("in your own shieling.toml: allow-host = [\"{rule}\"]"));
     }
 }
 

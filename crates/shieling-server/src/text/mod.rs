@@ -83,7 +83,7 @@ fn network(network: &NetworkSummary) -> Vec<String> {
     let always = network.always.iter().map(|rule| {
         let rule = visible::line(rule, 300);
         format!(
-            "network: allowed until the environment ends; to keep it, add `allow-host = [\"{rule}\"]` to shieling.toml"
+            "network: allowed until the environment ends; to keep it, add `allow-host = [\"{rule}\"]` to the user's own shieling.toml"
         )
     });
     refused.chain(always).collect()
