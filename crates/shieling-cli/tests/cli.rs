@@ -38,6 +38,8 @@ mod mcp_sessions;
 mod mcp_tools;
 #[path = "cli/network.rs"]
 mod network;
+#[path = "cli/network_session.rs"]
+mod network_session;
 #[path = "cli/official.rs"]
 mod official;
 #[path = "cli/options.rs"]

@@ -20,6 +20,8 @@ pub(crate) struct Server {
     next: u64,
     /// What a person was asked, and said yes to.
     pub(crate) asked: Vec<String>,
+    /// The decision that the person gives. Default: `yes`.
+    pub(crate) decision: &'static str,
 }
 
 impl Server {
@@ -44,6 +46,7 @@ impl Server {
             stdout: BufReader::new(stdout),
             next: 1,
             asked: Vec::new(),
+            decision: "yes",
         };
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": can, "clientInfo": {"name": "test", "version": "1"},
@@ -127,7 +130,7 @@ impl Server {
                 return message;
             }
             if message["method"] == "elicitation/create" {
-                let yes = json!({"action": "accept", "content": {"decision": "yes"}});
+                let yes = json!({"action": "accept", "content": {"decision": self.decision}});
                 let asked = message["id"].clone();
                 let says = message["params"]["message"].as_str().expect("a text");
                 self.asked.push(says.to_owned());
