@@ -26,5 +26,5 @@ pub use clock::FakeClock;
 pub use leftover::{Marker, leftovers};
 pub use sink::{FailingSink, RecordingSink};
 pub use transcript::normalised;
-pub use user::{again_as_user, is_alone, is_user};
+pub use user::{again_as_user, again_as_user_with, is_alone, is_user};
 pub use workspace::Workspace;

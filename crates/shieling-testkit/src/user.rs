@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
 #![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Command;
@@ -48,6 +49,14 @@ pub fn is_user() -> bool {
 /// # Panics
 /// If a test fails, or none runs.
 pub fn again_as_user(arguments: &[&str]) {
+    again_as_user_with(arguments, &[]);
+}
+
+/// Does what [`again_as_user`] does, with these variables besides those of this process.
+///
+/// # Panics
+/// As [`again_as_user`] does.
+pub fn again_as_user_with(arguments: &[&str], variables: &[(&str, &OsStr)]) {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if is_user() || !is_root {
         return;
@@ -74,6 +83,7 @@ pub fn again_as_user(arguments: &[&str]) {
         .env(AGAIN, "1")
         .env("HOME", folder.path())
         .env("TMPDIR", folder.path())
+        .envs(variables.iter().copied())
         .output()
         .expect("setpriv is there");
     let (told, said) = (
