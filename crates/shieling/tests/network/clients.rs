@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 
+use crate::outside::own_address;
 use crate::place::{Place, Server, has};
 
 #[test]
@@ -193,19 +194,7 @@ fn an_allowed_host_that_is_not_reached_is_told_as_that() {
 
 #[test]
 fn an_address_and_a_range_are_opened_by_port() {
-    // An address of this host that is no loopback, if it has one: no packet is sent to find it.
-    let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    let address = socket
-        .connect("192.0.2.1:9")
-        .and_then(|()| socket.local_addr())
-        .map(|address| address.ip());
-    let Some(address) = address
-        .ok()
-        .filter(|address| !address.is_loopback() && !address.is_unspecified())
-    else {
-        shieling_testkit::prerequisite::skip("an address besides loopback");
-        return;
-    };
+    let Some(address) = own_address() else { return };
     let listener = TcpListener::bind((address, 0)).expect("a port");
     let port = listener.local_addr().expect("bound").port();
     std::thread::spawn(move || {

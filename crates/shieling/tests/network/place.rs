@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +29,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
+        Self::at(Ipv4Addr::LOCALHOST.into())
+    }
+
+    /// At an address of this host.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        let listener = TcpListener::bind((address, 0)).expect("a port of this host");
         let address = listener.local_addr().expect("it is bound");
         let received: Arc<Mutex<Vec<String>>> = Arc::default();
         let keep = Arc::clone(&received);
@@ -90,10 +96,16 @@ impl Place {
     }
 
     pub(crate) fn built(hosts: &[&str], build: impl FnOnce(Builder) -> Builder) -> Self {
+        Self::reading(&[], hosts, build)
+    }
+
+    /// With these places of the host in the view, too.
+    pub(crate) fn reading(read: &[&Path], hosts: &[&str], build: impl FnOnce(Builder) -> Builder) -> Self {
         let workspace = tempfile::tempdir().expect("a temporary directory");
         let root = workspace.path().canonicalize().expect("it is there");
         let mut restrictions = Restrictions::new(&root, "/bin/bash");
         restrictions.path = PATH.to_owned();
+        restrictions.read = read.iter().map(|path| path.to_path_buf()).collect();
         let shell = Shell::find(None).expect("there is a shell");
         let sandbox = Arc::new(Sandbox::new(restrictions, shell));
         let mut builder = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), root);

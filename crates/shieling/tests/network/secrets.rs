@@ -1,11 +1,11 @@
 //! Secrets that commands use and never see.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use shieling::approval::Mode;
-use shieling::network::{BoxFuture, HostName, Resolver, Roots, Secret, SecretSpec};
+use shieling::network::{Roots, Secret, SecretSpec};
 
+use crate::outside::{Ends, Leads, make_certificate, own_address};
 use crate::place::{Place, has};
 
 const VALUE: &str = "ghp_r8Qx2LmN7vYt5KpW3sZd9JfB";
@@ -120,25 +120,6 @@ fn programs_trust_the_authority_of_the_gateway() {
     }
 }
 
-/// Leads every name to one address.
-struct Leads(IpAddr);
-
-impl Resolver for Leads {
-    fn resolve<'a>(&'a self, _: &'a HostName) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        Box::pin(std::future::ready(Ok(vec![self.0])))
-    }
-}
-
-/// A process that ends with the test, however that ends.
-struct Ends(std::process::Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A server over TLS whose certificate is its own, which says what it got as `Authorization`.
 const SERVER: &str = "
 import http.server, ssl, sys
@@ -184,24 +165,9 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
     if !has("openssl") || !has("python3") || !has("curl") {
         return;
     }
-    // No packet is sent to find it. A name may lead to it where it is named, too, and to loopback never.
-    let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
-    let own = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
-    let Some(own) = own
-        .ok()
-        .map(|own| own.ip())
-        .filter(|own| own.is_ipv4() && !own.is_loopback())
-    else {
-        return shieling_testkit::prerequisite::skip("an address besides loopback");
-    };
+    let Some(own) = own_address() else { return };
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let made = std::process::Command::new("openssl")
-        .args("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=t -keyout key.pem -out cert.pem -addext basicConstraints=critical,CA:FALSE -addext".split(' '))
-        .arg("subjectAltName=DNS:api.example.org,DNS:other.example.org")
-        .current_dir(folder.path())
-        .output()
-        .expect("openssl is there");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    make_certificate(folder.path());
     let mut server = std::process::Command::new("python3")
         .args(["-c", SERVER, &own.to_string()])
         .current_dir(folder.path())
@@ -210,13 +176,7 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
         .spawn()
         .map(Ends)
         .expect("python3 is there");
-    let mut line = String::new();
-    std::io::BufRead::read_line(
-        &mut std::io::BufReader::new(server.0.stdout.take().expect("piped")),
-        &mut line,
-    )
-    .expect("it tells its port");
-    let port = line.trim();
+    let port = server.first_line();
     let roots = std::fs::read_to_string(folder.path().join("cert.pem")).expect("it was made");
     let place = Place::built(
         &[&format!("other.example.org:{port}"), &format!("{own}:{port}")],
