@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use shieling::approval::Mode;
 use shieling::environment::Local;
 use shieling::network::{NoProxy, Proxy, Secret, SecretSource, SecretSpec};
@@ -24,8 +25,16 @@ const PROXIES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_prox
 /// The variables that name what goes around it.
 const AROUND: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
+/// How many descriptors this process may have where hosts are opened, as far as it can: with the usual 1024 the gateway
+/// would serve 128 connections at once.
+const DESCRIPTORS: u64 = 16_384;
+
 /// With what the plan opens by name.
 pub(crate) fn open(mut builder: Builder, plan: &Plan) -> Result<Builder, Failure> {
+    // A rule of a policy file may open hosts, too.
+    if plan.opens_hosts() || !plan.policies.is_empty() {
+        allow_descriptors();
+    }
     for host in plan.allow_host.iter().flat_map(|host| host.rules()) {
         builder = builder.allow_host(host.clone());
     }
@@ -35,6 +44,24 @@ pub(crate) fn open(mut builder: Builder, plan: &Plan) -> Result<Builder, Failure
     match proxy()? {
         Some((proxy, around)) => Ok(builder.proxy(proxy, around)),
         None => Ok(builder),
+    }
+}
+
+/// Lets this process have more descriptors. Commands keep the limit that it was started with: what starts them is there
+/// before, since programs that use `select` rely on small numbers.
+fn allow_descriptors() {
+    if !shieling::process::has_copy() {
+        shieling::process::start_ahead(true);
+    }
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(DESCRIPTORS, |maximum| maximum.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < most) {
+        let raised = Rlimit {
+            current: Some(most),
+            ..limit
+        };
+        // Without it fewer connections are served at once, and a further one is told why.
+        let _ = setrlimit(Resource::Nofile, raised);
     }
 }
 

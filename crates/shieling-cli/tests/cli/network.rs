@@ -196,6 +196,42 @@ fn a_secret_comes_from_a_variable_a_file_or_a_command_and_is_never_seen() {
 }
 
 #[test]
+fn five_hundred_connections_are_served_with_the_usual_limit_of_descriptors() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    if limit.maximum.is_some_and(|maximum| maximum < 8 * 500) {
+        return shieling_testkit::prerequisite::skip("4000 descriptors (`ulimit -Hn`)");
+    }
+    if !shieling_testkit::prerequisite::has(&["python3"]) {
+        return;
+    }
+    let host = format!("host.internal:{}", serve());
+    let port = &host["host.internal:".len()..];
+    let script = format!(
+        "import resource, socket\nall = [socket.create_connection(('host.internal', {port})) for _ in range(500)]\n\
+         for one in all: one.sendall(b'x')\nserved = 0\nfor one in all:\n  text = b''\n  while more := one.recv(99): text += more\n  \
+         served += text.endswith(b'served')\nprint(served, resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    );
+    let command = |args: &[&str]| {
+        let shieling = Shieling::in_workspace().file("many.py", &script);
+        let plain = shieling.command_of(args.iter().map(|&arg| arg.to_owned()));
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "ulimit -Sn 1024; exec \"$@\"", "sh"]);
+        command.arg(plain.get_program()).args(plain.get_args());
+        command.env_clear().current_dir(shieling.workspace());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        (shieling, command)
+    };
+    let (shieling, mut exec) = command(&["exec", "--allow-host", &host, "--", "python3 many.py"]);
+    let ran = shieling.ran(&exec.output().expect("sh is there"));
+    // The command's own limit is the one with which it was started.
+    assert_eq!(ran.stdout, "500 1024\n", "{ran}");
+    let (shieling, mcp) = command(&["mcp", "--allow-host", &host]);
+    let mut server = Server::start_by(shieling, mcp, json!({}));
+    let (text, outcome) = server.shell(json!({"command": "python3 many.py"}));
+    assert_eq!(outcome["stdout"], "500 1024\n", "{text}");
+}
+
+#[test]
 fn a_model_is_told_what_can_be_reached() {
     let options = [
         "describe",
