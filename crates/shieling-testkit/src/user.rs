@@ -2,9 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
 #![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A user id and a group id without names.
@@ -52,27 +52,31 @@ pub fn again_as_user(arguments: &[&str]) {
     again_as_user_with(arguments, &[]);
 }
 
-/// Does what [`again_as_user`] does, with these variables besides those of this process.
+/// Does what [`again_as_user`] does, with copies of programs that only this user may be able to read. Each path is in the
+/// variable beside it.
 ///
 /// # Panics
 /// As [`again_as_user`] does.
-pub fn again_as_user_with(arguments: &[&str], variables: &[(&str, &OsStr)]) {
+pub fn again_as_user_with(arguments: &[&str], programs: &[(&str, PathBuf)]) {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if is_user() || !is_root {
         return;
     }
     // The directory of this program may not be accessible to other users.
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let program = std::env::current_exe().expect("it runs");
-    let copy = folder.path().join("tests");
     // Copied by another process: a program cannot be executed while it is open for writing, and processes that other
     // tests start would briefly inherit our descriptor.
-    let copied = Command::new("cp")
-        .arg(&program)
-        .arg(&copy)
-        .status()
-        .expect("cp is there");
-    assert!(copied.success(), "there is no room for a copy");
+    let copied = |program: &Path, name: &str| {
+        let copy = folder.path().join(name);
+        let copied = Command::new("cp").arg(program).arg(&copy).status();
+        assert!(copied.expect("cp is there").success(), "there is no room for a copy");
+        copy
+    };
+    let copy = copied(&std::env::current_exe().expect("it runs"), "tests");
+    let programs = programs
+        .iter()
+        .map(|(variable, program)| (*variable, copied(program, variable)));
+    let variables: Vec<(&str, PathBuf)> = programs.collect();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
     let done = Command::new("setpriv")
         .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
@@ -83,7 +87,7 @@ pub fn again_as_user_with(arguments: &[&str], variables: &[(&str, &OsStr)]) {
         .env(AGAIN, "1")
         .env("HOME", folder.path())
         .env("TMPDIR", folder.path())
-        .envs(variables.iter().copied())
+        .envs(variables)
         .output()
         .expect("setpriv is there");
     let (told, said) = (

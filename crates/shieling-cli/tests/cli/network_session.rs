@@ -10,7 +10,7 @@ use serde_json::json;
 use shieling_testkit::prerequisite;
 
 use crate::mcp::Server;
-use crate::support::Shieling;
+use crate::support::{Shieling, again_as_user};
 
 /// The secret, which only its host may get.
 const VALUE: &str = "glpat-Qm27VxLd94TbRk0sWc5h";
@@ -200,6 +200,11 @@ fn search(text: &str) -> String {
          grep -lF \"$n\" /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; \
          grep -rlF \"$n\" /etc /tmp /run /home . 2>/dev/null; true"
     )
+}
+
+#[test]
+fn an_ordinary_user_has_the_same_network() {
+    again_as_user(&["network::", "network_session::"]);
 }
 
 #[test]

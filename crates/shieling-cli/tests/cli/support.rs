@@ -8,6 +8,19 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+/// The variable with a copy of the binary for [`again_as_user`].
+const COPY: &str = "SHIELING_TEST_BINARY";
+
+/// The binary.
+fn binary() -> PathBuf {
+    std::env::var_os(COPY).map_or_else(|| env!("CARGO_BIN_EXE_shieling").into(), PathBuf::from)
+}
+
+/// Runs these tests again as an ordinary user, who may not be able to read the binary where cargo has put it.
+pub(crate) fn again_as_user(tests: &[&str]) {
+    shieling_testkit::again_as_user_with(tests, &[(COPY, binary())]);
+}
+
 /// An invocation to be.
 pub(crate) struct Shieling {
     place: tempfile::TempDir,
@@ -96,7 +109,7 @@ impl Shieling {
     }
 
     fn command_with(&self, args: &[OsString]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_shieling"));
+        let mut command = Command::new(binary());
         command
             .args(args)
             .current_dir(self.workspace())
