@@ -26,6 +26,8 @@ fn an_ordinary_user_has_the_same_network() {
         "programs::",
         "upstreams::",
     ];
-    let programs: Vec<_> = mirrors::cargo().map(|cargo| ("CARGO", cargo)).into_iter().collect();
+    let cargo = mirrors::cargo().map(|cargo| ("CARGO", cargo));
+    let go_client = outside::go_client().map(|client| (outside::GO_CLIENT, client.to_owned()));
+    let programs: Vec<_> = cargo.into_iter().chain(go_client).collect();
     shieling_testkit::again_as_user_with(&tests, &programs);
 }

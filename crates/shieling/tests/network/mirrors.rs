@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use shieling::approval::Mode;
 use shieling::network::{Roots, Secret};
 use shieling_testkit::prerequisite;
 
-use crate::outside::{Ends, Leads, make_certificate, own_address};
-use crate::place::{PATH, Place, has};
+use crate::outside::{Ends, Leads, go_client, make_certificate, own_address};
+use crate::place::{Place, has};
 
 /// What the parts of a mirror below `/private` are for.
 const VALUE: &str = "npm_8sKd03JxQvR6tYw2ZpLm94Hc";
@@ -152,8 +152,9 @@ fn fetch_all(place: &Place, scheme: &str, host: &str, credentials: &Credentials)
     if secret {
         clients.push(("git header", header, "from git"));
     }
-    if !cargo.is_empty() {
-        clients.push(("cargo", vendor, "// from cargo"));
+    match cargo.is_empty() {
+        true => prerequisite::skip("cargo, in the variable CARGO"),
+        false => clients.push(("cargo", vendor, "// from cargo")),
     }
     if has_requests() {
         clients.push(("requests", requests, "from the mirror"));
@@ -187,41 +188,6 @@ fn has_requests() -> bool {
         prerequisite::skip("python3-requests");
     }
     there
-}
-
-/// A program of Go that gets a URL with an `Authorization`, made once.
-fn go_client() -> Option<&'static Path> {
-    static MADE: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
-        if !has("go") {
-            return None;
-        }
-        let folder = tempfile::tempdir().expect("a directory");
-        let source = folder.path().join("get.go");
-        std::fs::write(
-            &source,
-            "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\nfunc main() {\n\
-             \tq, err := http.NewRequest(\"GET\", os.Args[1], nil)\n\tif err != nil { panic(err) }\n\
-             \tq.Header.Set(\"Authorization\", os.Args[2])\n\tr, err := http.DefaultClient.Do(q)\n\
-             \tif err != nil { panic(err) }\n\tb, _ := io.ReadAll(r.Body)\n\tfmt.Print(string(b))\n}\n",
-        )
-        .expect("our own file");
-        let program = folder.path().join("get");
-        let built = Command::new("go")
-            .args(["build", "-o"])
-            .args([&program, &source])
-            .env_clear()
-            .env("PATH", PATH)
-            .env("HOME", folder.path())
-            .env("CGO_ENABLED", "0")
-            .env("GOTOOLCHAIN", "local")
-            .current_dir(folder.path())
-            .output()
-            .expect("go is there");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        Some((folder, program))
-    });
-    made.as_ref().map(|(_, program)| program.as_path())
 }
 
 /// A place that cargo is in.

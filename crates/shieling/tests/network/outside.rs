@@ -2,10 +2,13 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 
 use shieling::network::{BoxFuture, HostName, Resolver};
+
+use crate::place::{PATH, has};
 
 /// An IPv4 address of this host besides loopback, to which a name may lead where a rule names the address as well.
 /// Without one the test is skipped.
@@ -63,4 +66,52 @@ pub(crate) fn make_certificate(folder: &Path) {
         .output()
         .expect("openssl is there");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// The variable with the path of [`go_client`] for an ordinary user.
+pub(crate) const GO_CLIENT: &str = "SHIELING_TEST_GO_CLIENT";
+
+/// A program of Go that gets a URL with an `Authorization`, made once. Without C, its resolver is Go's own.
+pub(crate) fn go_client() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a directory");
+        if let Some(made) = std::env::var_os(GO_CLIENT) {
+            return Some((folder, made.into()));
+        }
+        if !has("go") {
+            return None;
+        }
+        // What Go has made of its own library stays, where cargo's files are.
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+        let cache = match std::fs::create_dir_all(&cache) {
+            Ok(()) => cache,
+            Err(_) => folder.path().join("cache"),
+        };
+        let source = folder.path().join("get.go");
+        std::fs::write(
+            &source,
+            "package main\nimport (\"fmt\"; \"io\"; \"net/http\"; \"os\")\nfunc main() {\n\
+             \tq, err := http.NewRequest(\"GET\", os.Args[1], nil)\n\tif err != nil { panic(err) }\n\
+             \tq.Header.Set(\"Authorization\", os.Args[2])\n\tr, err := http.DefaultClient.Do(q)\n\
+             \tif err != nil { panic(err) }\n\tb, _ := io.ReadAll(r.Body)\n\tfmt.Print(string(b))\n}\n",
+        )
+        .expect("our own file");
+        let program = folder.path().join("get");
+        let built = Command::new("go")
+            .args(["build", "-o"])
+            .args([&program, &source])
+            .env_clear()
+            .env("PATH", PATH)
+            .env("HOME", folder.path())
+            .env("GOCACHE", &cache)
+            .env("CGO_ENABLED", "0")
+            .env("GOTOOLCHAIN", "local")
+            .current_dir(folder.path())
+            .output()
+            .expect("go is there");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Some((folder, program))
+    });
+    made.as_ref().map(|(_, program)| program.as_path())
 }
