@@ -378,12 +378,19 @@ fn the_users_proxy_is_read_outside_and_its_credentials_stay_there() {
         let ran = shieling.run();
         assert_eq!(files_with(&shieling, PASSWORD), "", "{ran}");
         assert!(!format!("{ran}").contains(PASSWORD), "{ran}");
-        ran
+        let log = std::fs::read_to_string(shieling.workspace().join("../log.jsonl"));
+        (ran, log.unwrap_or_default())
     };
     let url = outside.proxy.url.as_str();
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         let before = outside.proxy.asked().len();
-        let ran = exec(&[(name, url)]);
+        let (ran, log) = exec(&[(name, url)]);
+        // On port 80 the log has methods and paths, too.
+        assert!(
+            log.contains("\"host\":\"plain.example.org\"")
+                && log.contains("\"requests\":[{\"method\":\"GET\",\"path\":\"/\",\"status\":200}]"),
+            "{log}"
+        );
         let printed = ran.outcome()["stdout"].as_str().unwrap_or_default().to_owned();
         assert_eq!(printed, "plain\nmirror.example.org -\n", "{name}: {ran}");
         assert_eq!(
@@ -397,12 +404,12 @@ fn the_users_proxy_is_read_outside_and_its_credentials_stay_there() {
     }
     // What goes around the proxy does not come to it.
     let before = outside.proxy.asked().len();
-    let ran = exec(&[("HTTPS_PROXY", url), ("NO_PROXY", "localhost,.example.org")]);
+    let (ran, _) = exec(&[("HTTPS_PROXY", url), ("NO_PROXY", "localhost,.example.org")]);
     assert_ne!(ran.outcome()["exit_code"], 0, "{ran}");
     assert_eq!(outside.proxy.asked().len(), before, "{ran}");
     // A proxy that knows other credentials is told as that.
     let wrong = url.replace(PASSWORD, "another");
-    let ran = exec(&[("HTTPS_PROXY", &wrong)]);
+    let (ran, _) = exec(&[("HTTPS_PROXY", &wrong)]);
     let outcome = ran.outcome();
     assert!(
         outcome["hints"].to_string().contains("407") && outcome["exit_code"] != 0,
@@ -413,7 +420,7 @@ fn the_users_proxy_is_read_outside_and_its_credentials_stay_there() {
         format!("socks5://me:{PASSWORD}@127.0.0.1:1"),
         format!("http://me:{PASSWORD}@"),
     ] {
-        let ran = exec(&[("HTTPS_PROXY", &value)]);
+        let (ran, _) = exec(&[("HTTPS_PROXY", &value)]);
         assert_eq!(
             (ran.exit, ran.outcome()["status"].as_str()),
             (Some(125), Some("failed")),

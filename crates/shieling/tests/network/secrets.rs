@@ -250,11 +250,19 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
         &placeholder[9..]
     );
     assert!(websocket.ends_with(&frames), "{websocket}");
-    // Another sandbox has another authority.
+    // Another sandbox has another authority, and the one of this is worth nothing there. Its key is in neither.
+    let by_authority = |file: &str, path: &str| format!("curl -sS --cacert {file} -H \"{header}\" {url}/{path}");
+    place.prints("cp \"$NODE_EXTRA_CA_CERTS\" old.pem");
+    let own = place.prints(&by_authority("old.pem", "own"));
+    assert_eq!(own, format!("Bearer {placeholder}"));
     place.end();
+    let stale = place.run(&by_authority("old.pem", "stale"));
+    assert_eq!(stale.exit_code, Some(60), "{stale:?}");
+    let keys = place.run("grep -rl 'PRIVATE KEY' \"$(dirname \"$NODE_EXTRA_CA_CERTS\")\" old.pem");
+    assert_eq!((keys.exit_code, keys.stdout.as_str()), (Some(1), ""), "{keys:?}");
     let next = place.prints(&format!("curl -sS -H \"{header}\" {url}/next"));
     assert!(next.starts_with("Bearer ghp_") && !next.contains(VALUE), "{next}");
-    asked.extend(["trailer", "websocket", "next"]);
+    asked.extend(["trailer", "websocket", "own", "next"]);
     // In the path of a request, and in its body, it stays what it is.
     let placeholder = place.prints("printf %s \"$API_TOKEN\"");
     place.prints(&format!("curl -sS {url}/path-$API_TOKEN"));
