@@ -114,6 +114,7 @@ fn options(plan: &Plan, wanted: &ContainerPlan) -> Options {
         options::Preset::Plain => Preset::Plain,
     };
     options.workspace = wanted.mounted.clone();
+    options.per_command = wanted.per_command;
     options.workdir = plan.workspace.clone();
     options.writable = wanted.writable;
     options.volumes = wanted

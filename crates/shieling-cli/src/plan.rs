@@ -161,6 +161,8 @@ pub(crate) struct ContainerPlan {
     pub(crate) mounted: Option<PathBuf>,
     /// How the workspace is copied instead, if it is.
     pub(crate) copied: Option<WorkspaceCopy>,
+    /// Whether each command gets a container of its own.
+    pub(crate) per_command: bool,
     /// What else is mounted.
     pub(crate) volumes: Vec<Mounted>,
     /// Who commands run as.
@@ -216,6 +218,7 @@ impl ContainerPlan {
             pull: settings.pull.unwrap_or(Pull::Auto),
             mounted: (settings.container.is_none() && !settings.no_mount).then(|| workspace.to_owned()),
             copied: settings.workspace_copy,
+            per_command: settings.per_command,
             volumes: settings.volume.clone(),
             user: settings.user,
             writable: settings.writable,
@@ -649,6 +652,7 @@ fn fits_as_it_is(loaded: &Loaded) -> Result<(), Failure> {
         ("preset", settings.preset.is_some()),
         ("workspace", loaded.workspace_named),
         ("workspace-copy", settings.workspace_copy.is_some()),
+        ("per-command", settings.per_command),
         ("no-mount", settings.no_mount),
         ("pull", settings.pull.is_some()),
         ("volume", !settings.volume.is_empty()),
@@ -702,6 +706,12 @@ fn fits_a_copy(loaded: &Loaded) -> Result<(), Failure> {
             "no-mount",
             "it is for work without the workspace, and this copies it",
             "leave one of them out",
+        )
+    } else if settings.per_command && comes_back {
+        (
+            "per-command",
+            "each command would have a copy of its own, and what several copies bring back is no one change",
+            "use `--workspace-copy in`, or leave `--per-command` out",
         )
     } else if settings.readonly && comes_back {
         (
@@ -832,6 +842,7 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         ("engine-network", settings.engine_network.is_some()),
         ("workdir", settings.workdir.is_some()),
         ("workspace-copy", settings.workspace_copy.is_some()),
+        ("per-command", settings.per_command),
         ("no-mount", settings.no_mount),
         ("privileged", settings.privileged),
         ("device", !settings.device.is_empty()),

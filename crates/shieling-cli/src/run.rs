@@ -220,6 +220,9 @@ impl Library {
                 crate::words::settled_at_end(&changes, error)
             });
         told.push_str(&crate::words::held_back_at_end(&environment.held_back()));
+        if let Some(left) = environment.left_at_close() {
+            told.push_str(&crate::words::left_at_end(&left));
+        }
         crate::print::write_all(io::stderr().lock(), &told)
     }
 
@@ -239,6 +242,9 @@ impl Library {
             if let Some(error) = error {
                 outcome.error.get_or_insert(error);
             }
+        }
+        if let Some(left) = environment.left_at_close() {
+            outcome.error.get_or_insert(left);
         }
         outcome.add_held_back(environment.held_back());
     }
@@ -282,7 +288,14 @@ impl Library {
             #[cfg(feature = "memory")]
             Some(Place::Memory(_)) => None,
             #[cfg(feature = "container")]
-            Some(Place::Container(container)) => Some(crate::container::failure(&container.start().await.err()?)),
+            Some(Place::Container(container)) => {
+                // An engine that hangs is not waited for a second time.
+                let failure = match container.last_failure() {
+                    Some(failure) => failure,
+                    None => container.start().await.err()?,
+                };
+                Some(crate::container::failure(&failure))
+            }
             Some(Place::Far(far)) => far.lost().map(plan::unreached),
             Some(Place::Local(_)) | None => None,
         }

@@ -316,6 +316,13 @@ pub(crate) fn settled_at_end(changes: &Changes, error: Option<String>) -> String
     lines.0
 }
 
+/// What may be left where commands ran.
+pub(crate) fn left_at_end(left: &str) -> String {
+    let mut lines = Lines::default();
+    lines.add("error", escape::line(left));
+    lines.0
+}
+
 /// What was refused of a network that is opened by name, and what a person has allowed for always.
 fn network(lines: &mut Lines, network: &NetworkSummary) {
     for denied in &network.denied {

@@ -18,6 +18,9 @@ mod attach;
 mod changes;
 #[path = "cli/configuration.rs"]
 mod configuration;
+#[cfg(feature = "container")]
+#[path = "cli/container.rs"]
+mod container;
 #[path = "cli/degraded.rs"]
 mod degraded;
 #[path = "cli/direct.rs"]

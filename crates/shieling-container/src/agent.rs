@@ -4,10 +4,14 @@
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use shieling_remote::agent::Program;
 
 use crate::error::ContainerError;
+
+/// How many files were begun.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// The directory in which it is kept.
 #[derive(Debug, Clone)]
@@ -50,7 +54,9 @@ impl Agent {
         if self.is_whole(&path) {
             return Ok(path);
         }
-        let beside = directory.join(format!("{}.{}", self.program.digest(), std::process::id()));
+        // A start that was given up may still write its own.
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let beside = directory.join(format!("{}.{}.{number}", self.program.digest(), std::process::id()));
         let written = (|| {
             let _ = std::fs::remove_file(&beside);
             let mut options = std::fs::OpenOptions::new();
@@ -76,5 +82,31 @@ impl Agent {
             && meta.permissions().mode() & 0o777 == 0o555
             && meta.len() == self.bytes().len() as u64
             && std::fs::read(path).is_ok_and(|bytes| bytes == self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_at_once_leave_one_whole_file() {
+        let Ok(program) = Program::carried() else {
+            return shieling_testkit::prerequisite::skip("this build has no agent program");
+        };
+        let place = tempfile::tempdir().unwrap();
+        let agent = Agent {
+            directory: place.path().join("agents"),
+            program,
+        };
+        std::thread::scope(|scope| {
+            let starts = [(); 4].map(|()| scope.spawn(|| agent.path()));
+            for start in starts {
+                let path = start.join().unwrap().unwrap();
+                assert!(agent.is_whole(&path));
+            }
+        });
+        let left = std::fs::read_dir(place.path().join("agents")).unwrap().count();
+        assert_eq!(left, 1);
     }
 }

@@ -20,10 +20,10 @@ use crate::error::EngineError;
 
 /// The version that both engines have had since 2020, and that Podman goes no further than.
 const VERSION: &str = "v1.40";
-/// How long a question may take that the engine answers from memory.
-pub(crate) const QUICK: Duration = Duration::from_secs(10);
-/// How long making, starting or removing a container may take.
+/// How long making or starting a container may take by default.
 pub(crate) const SLOW: Duration = Duration::from_secs(60);
+/// How long removing a container may take at most: its caller is about to end, and the next start removes what is left.
+const REMOVING: Duration = Duration::from_secs(20);
 /// How long a connection may take.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// The longest answer.
@@ -83,7 +83,16 @@ struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     endpoint: Endpoint,
-    is_podman: bool,
+    product: Product,
+    slow: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Product {
+    /// It has not answered yet.
+    Unknown,
+    Docker,
+    Podman,
 }
 
 impl Engine {
@@ -96,14 +105,15 @@ impl Engine {
     pub async fn at(endpoint: Endpoint) -> Result<Self, EngineError> {
         let mut engine = Self {
             endpoint,
-            is_podman: false,
+            product: Product::Unknown,
+            slow: SLOW,
         };
         let foreign = |why: String| EngineError::Foreign {
             endpoint: engine.endpoint.to_string(),
             why,
         };
         let answer = engine
-            .send(Method::GET, "/_ping", None, "whether it is there", CONNECTING, false)
+            .send(Method::GET, "/_ping", None, "for a sign of life", CONNECTING, false)
             .await?;
         if answer.response.status() != StatusCode::OK {
             return Err(foreign(format!("it answers `{}`", answer.response.status())));
@@ -112,7 +122,10 @@ impl Engine {
         if !headers.contains_key("api-version") {
             return Err(foreign("it does not say which version it speaks".to_owned()));
         }
-        engine.is_podman = headers.contains_key("libpod-api-version");
+        engine.product = match headers.contains_key("libpod-api-version") {
+            true => Product::Podman,
+            false => Product::Docker,
+        };
         Ok(engine)
     }
 
@@ -125,18 +138,42 @@ impl Engine {
     /// Whether it is Podman.
     #[must_use]
     pub fn is_podman(&self) -> bool {
-        self.is_podman
+        self.product == Product::Podman
     }
 
     /// `docker` or `podman`.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        if self.is_podman { "podman" } else { "docker" }
+        match self.product {
+            Product::Unknown => "the engine",
+            Product::Docker => "docker",
+            Product::Podman => "podman",
+        }
+    }
+
+    /// The same engine, which may take this long to make or start a container.
+    pub(crate) fn within(self, slow: Duration) -> Self {
+        Self { slow, ..self }
+    }
+
+    /// How long making or starting a container may take.
+    pub(crate) fn slow(&self) -> Duration {
+        self.slow
+    }
+
+    /// How long a request may take that the engine answers from memory.
+    pub(crate) fn quick(&self) -> Duration {
+        self.slow / 6
+    }
+
+    /// How long removing a container may take.
+    pub(crate) fn removing(&self) -> Duration {
+        self.slow.min(REMOVING)
     }
 
     /// Asks for a value.
     pub(crate) async fn get(&self, path: &str, what: &'static str) -> Result<Value, EngineError> {
-        self.call(Method::GET, path, None, what, QUICK).await
+        self.call(Method::GET, path, None, what, self.quick()).await
     }
 
     /// Sends a value, or nothing, and gives what comes back; null if that is nothing.
@@ -152,7 +189,9 @@ impl Engine {
 
     /// Removes something.
     pub(crate) async fn delete(&self, path: &str, what: &'static str) -> Result<(), EngineError> {
-        self.call(Method::DELETE, path, None, what, SLOW).await.map(drop)
+        self.call(Method::DELETE, path, None, what, self.removing())
+            .await
+            .map(drop)
     }
 
     /// Sends an archive.
@@ -161,7 +200,7 @@ impl Engine {
             let answer = self.open(Method::PUT, path, ("application/x-tar", body), false).await?;
             self.whole(answer, what).await
         };
-        self.in_time(sent, what, SLOW).await.map(drop)
+        self.in_time(sent, what, self.slow).await.map(drop)
     }
 
     async fn call(
@@ -193,7 +232,10 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut answer = self.send(Method::POST, path, None, what, between, false).await?;
         if !answer.response.status().is_success() {
-            return self.in_time(self.whole(answer, what), what, QUICK).await.map(drop);
+            return self
+                .in_time(self.whole(answer, what), what, self.quick())
+                .await
+                .map(drop);
         }
         let mut line = Vec::new();
         loop {
@@ -228,11 +270,11 @@ impl Engine {
         body: Option<&Value>,
         what: &'static str,
     ) -> Result<Hijacked, EngineError> {
-        let mut answer = self.send(Method::POST, path, body, what, QUICK, true).await?;
+        let mut answer = self.send(Method::POST, path, body, what, self.quick(), true).await?;
         let status = answer.response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {
             if !status.is_success() {
-                self.in_time(self.whole(answer, what), what, QUICK).await?;
+                self.in_time(self.whole(answer, what), what, self.quick()).await?;
             }
             return Err(self.foreign(format!("it does not give its streams, but `{status}`")));
         }
@@ -241,7 +283,7 @@ impl Engine {
             .in_time(
                 async { upgraded.await.map_err(|error| self.foreign(error.to_string())) },
                 what,
-                QUICK,
+                self.quick(),
             )
             .await?;
         Ok(TokioIo::new(upgraded))
@@ -367,6 +409,7 @@ impl Engine {
     ) -> Result<T, EngineError> {
         timeout(most, work).await.unwrap_or_else(|_| {
             Err(EngineError::Silent {
+                engine: self.name(),
                 endpoint: self.endpoint.to_string(),
                 what,
                 after_ms: u64::try_from(most.as_millis()).unwrap_or(u64::MAX),

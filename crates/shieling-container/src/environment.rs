@@ -5,6 +5,7 @@ mod copy;
 mod image;
 mod inner;
 mod own;
+mod per_command;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,11 @@ const ENDING: Duration = Duration::from_secs(5);
 /// It goes with [`close`](Environment::close), with the last that is made of it, and with this process, also if that
 /// is killed; what an engine left behind all the same is removed by the next one that starts.
 ///
+/// Every request to the engine is bounded in time ([`Options::engine_timeout`]). A start whose engine hangs fails with
+/// what was asked and for how long, after twice that time at most and some seconds for the agent's answer.
+/// `close` gives up a start that takes longer than 10 s, gives what runs 12 s to end and the engine 20 s to remove the
+/// container, and [`left_at_close`](Environment::left_at_close) then says what may be left.
+///
 /// # What a policy means in it
 /// *readonly* is enforced: nothing of this host can be changed, since the workspace and all volumes are mounted
 /// read-only. A workspace that is copied is the container's own, and can be written. Hidden paths and lists of programs
@@ -80,7 +86,7 @@ impl Container {
     ) -> Result<Self, ContainerError> {
         let mounts = isolation::mounts(&options, &sockets(surroundings))?;
         let agent = Agent::in_directory(agents)?;
-        let engine = discover(choice, surroundings).await?;
+        let engine = discover(choice, surroundings).await?.within(options.engine_timeout);
         engine.has_architecture_of_agent().await?;
         let image = match &options.run {
             Run::Image { image, pull } => image::find(&engine, image, *pull, progress.clone()).await?,
@@ -106,6 +112,10 @@ impl Container {
                 rules: Mutex::default(),
                 has_lost_copy: AtomicBool::new(false),
                 settled: Mutex::default(),
+                given_up: tokio::sync::Notify::new(),
+                left: Mutex::default(),
+                failure: Mutex::default(),
+                alone: per_command::Alone::default(),
             }),
         })
     }
@@ -141,14 +151,29 @@ impl Container {
         variables
     }
 
-    /// Makes the container, unless it is there. What takes long is done before by [`Self::open`].
+    /// Makes the container, unless it is there. What takes long is done before by [`Self::open`]. With
+    /// [`Options::per_command`] the first start makes one and removes it, so that it is known
+    /// to work.
     ///
     /// # Errors
     /// [`ContainerError`]; nothing is left running.
     /// # Cancel safety
     /// Dropping the future removes what was made.
     pub async fn start(&self) -> Result<(), ContainerError> {
+        if self.inner.options.per_command {
+            return self.inner.try_single().await;
+        }
         self.inner.running().await.map(drop)
+    }
+
+    /// Why the last start failed; nothing if it did not, or none was tried.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<ContainerError> {
+        self.inner
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The id of the container, once it was made; nothing for one that was there.
@@ -160,7 +185,7 @@ impl Container {
     /// The shell that reads commands; nothing if the container has not started.
     #[must_use]
     pub fn shell(&self) -> Option<PathBuf> {
-        let running = self.inner.now()?;
+        let running = self.inner.seen()?;
         let shell = running.remote.surroundings().shell;
         (!shell.as_os_str().is_empty()).then_some(shell)
     }
@@ -168,14 +193,14 @@ impl Container {
     /// What the system inside says of itself, as `/etc/os-release` has it; nothing if it has not started.
     #[must_use]
     pub fn os_release(&self) -> Option<String> {
-        Some(self.inner.now()?.remote.surroundings().os_release)
+        Some(self.inner.seen()?.remote.surroundings().os_release)
     }
 
     /// What of the network is reached, as it was seen: `none`, `host`, or which one in words; nothing if it has not
     /// started.
     #[must_use]
     pub fn network(&self) -> Option<String> {
-        Some(self.inner.now()?.network.clone())
+        Some(self.inner.seen()?.network.clone())
     }
 
     /// The limits that are asked for and checked: bytes of memory, and processes.
@@ -195,12 +220,22 @@ impl Inner {
         if let Some(running) = self.now() {
             return Ok(running);
         }
-        let running = Arc::new(self.begin().await?);
+        let running = Arc::new(self.begun().await?);
         let before = self.lock().replace(Arc::clone(&running));
         if before.is_some_and(|before| before.copy.is_some()) {
             self.has_lost_copy.store(true, Ordering::Relaxed);
         }
         Ok(running)
+    }
+
+    /// Starts a container, unless that is given up meanwhile.
+    async fn begun(self: &Arc<Self>) -> Result<Running, ContainerError> {
+        let begun = tokio::select! {
+            begun = self.begin() => begun,
+            () = self.given_up.notified() => Err(ContainerError::Closed),
+        };
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = begun.as_ref().err().cloned();
+        begun
     }
 
     async fn begin(self: &Arc<Self>) -> Result<Running, ContainerError> {
@@ -230,11 +265,11 @@ impl Inner {
         let inspected = match &id {
             Some(id) => {
                 let path = format!("/containers/{}/json", crate::client::escaped(id));
-                match self.engine.get(&path, "what a container is").await {
+                match self.engine.get(&path, "to inspect a container").await {
                     Ok(inspected) => inspected,
                     Err(error) => {
-                        self.end(&remote, Some(id)).await;
-                        return Err(error.into());
+                        let left = self.end(&remote, Some(id)).await.err();
+                        return Err(own::may_be_left(error.into(), left.map(|_| own::short(id))));
                     }
                 }
             }
@@ -268,8 +303,9 @@ impl Inner {
                 id,
             }),
             Err(error) => {
-                self.end(&remote, id.as_deref()).await;
-                Err(error)
+                let left = self.end(&remote, id.as_deref()).await.err();
+                let id = id.filter(|_| left.is_some());
+                Err(own::may_be_left(error, id.as_deref().map(own::short)))
             }
         }
     }
@@ -279,7 +315,7 @@ impl Inner {
         let path = format!("/containers/{}/json", crate::client::escaped(container));
         let looking = async {
             loop {
-                match self.engine.get(&path, "whether a container runs").await {
+                match self.engine.get(&path, "to inspect a container").await {
                     Err(EngineError::Refused { status: 404, .. }) => return,
                     Ok(found) if found["State"]["Running"] == false => return,
                     Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -289,13 +325,50 @@ impl Inner {
         tokio::time::timeout(ENDING, looking).await.is_ok()
     }
 
-    /// Ends a link, and waits until its container is removed.
-    async fn end(&self, remote: &Remote, id: Option<&str>) {
+    /// Ends a link, and waits until its container is removed. One whose removal fails is tried again for as long as this
+    /// process runs and that may help, and removed by the next start otherwise.
+    async fn end(&self, remote: &Remote, id: Option<&str>) -> Result<(), EngineError> {
         remote.close().await;
-        if let Some(id) = id {
-            // One that cannot be removed is removed by the next that starts.
-            let _ = crate::owner::remove(&self.engine, id).await;
+        match id {
+            Some(id) => {
+                let removed = crate::owner::remove(&self.engine, id).await;
+                if removed.is_err() {
+                    own::remove_later(&self.engine, id, true);
+                }
+                removed
+            }
+            None => Ok(()),
         }
+    }
+
+    /// Ends each start that is under way or waits for its turn.
+    async fn give_up(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        loop {
+            // It reaches those alone that wait at this moment.
+            self.given_up.notify_waiters();
+            if let Ok(turn) = tokio::time::timeout(Duration::from_millis(50), self.starting.lock()).await {
+                return turn;
+            }
+        }
+    }
+
+    /// Keeps what is told once everything is closed.
+    fn may_leave(&self, error: &ContainerError) {
+        let told = match error.instead() {
+            Some(instead) => format!("{error}; {instead}"),
+            None => error.to_string(),
+        };
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    /// Whether something may be left that was not told yet.
+    fn may_have_left(&self) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The container, or what is known of the latest one that had a single command.
+    fn seen(&self) -> Option<Arc<Running>> {
+        self.now().or_else(|| self.alone.latest())
     }
 }
 
@@ -368,21 +441,22 @@ impl Environment for Container {
     }
 
     fn capabilities(&self) -> Capabilities {
-        if let Some(running) = self.inner.now() {
-            let capabilities = running.remote.capabilities();
-            return Capabilities {
-                networks: self.networks(),
-                limits: self.limited(),
-                ..capabilities
-            };
-        }
-        let abilities = Ability::ALL
-            .into_iter()
-            .filter(|ability| *ability != Ability::Processes);
+        let options = &self.inner.options;
+        let abilities = match self.inner.seen() {
+            Some(running) => running.remote.capabilities().abilities,
+            None => Ability::ALL.into(),
+        };
+        let has = |ability: &Ability| match ability {
+            Ability::Processes => false,
+            Ability::Sessions => !options.per_command,
+            // Of a directory that goes with each command there is nothing to read.
+            Ability::ReadFiles | Ability::WriteFiles => !options.per_command || options.mounted_workspace().is_some(),
+            _ => true,
+        };
         Capabilities {
             networks: self.networks(),
             limits: self.limited(),
-            abilities: abilities.collect(),
+            abilities: abilities.into_iter().filter(has).collect(),
         }
     }
 
@@ -413,7 +487,7 @@ impl Environment for Container {
 
     fn confinement(&self) -> Confinement {
         // Also of one that has ended: it is told of the command that ended with it.
-        let running = self.inner.lock().clone();
+        let running = self.inner.lock().clone().or_else(|| self.inner.alone.latest());
         running.map(|running| running.confinement.clone()).unwrap_or_default()
     }
 
@@ -423,6 +497,13 @@ impl Environment for Container {
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);
         if outcome.status != Status::Lost {
+            return;
+        }
+        if self.inner.options.per_command {
+            if inner::apart(self.inner.ended_are_removed(ENDING)) == Some(true) {
+                outcome.survivors = 0;
+                outcome.error = Some("its container has ended".to_owned());
+            }
             return;
         }
         let running = self.inner.lock().clone();
@@ -444,8 +525,12 @@ impl Environment for Container {
     }
 
     fn platform(&self) -> Option<Platform> {
-        let platform = self.inner.now()?.remote.platform()?;
+        let platform = self.inner.seen()?.remote.platform()?;
         let advice = match self.inner.options.workspace_copy {
+            _ if self.inner.options.per_command => {
+                "Each command runs in a new container, which is removed after it: what it leaves outside a mounted \
+                 directory, and what it leaves running, is gone before the next one."
+            }
             None => "Commands run in a container: what is not in a mounted directory goes with it.",
             Some(WorkspaceCopy::In) => {
                 "Commands run in a container, and the workspace is a copy in its memory: what changes there goes with \
@@ -471,6 +556,9 @@ impl Environment for Container {
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
         Box::pin(async move {
+            if self.inner.options.per_command {
+                return self.inner.spawn_alone(command, streams).await;
+            }
             let running = self.inner.running().await.map_err(spawn_error)?;
             running.remote.spawn(command, streams).await
         })
@@ -478,6 +566,12 @@ impl Environment for Container {
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
+            if self.inner.options.per_command {
+                let why = "each command has a container of its own, so that no shell stays; run it without a session \
+                           (`session` empty)"
+                    .to_owned();
+                return Err(SpawnError::Session { why });
+            }
             let running = self.inner.running().await.map_err(spawn_error)?;
             running.remote.open_shell(first).await
         })
@@ -488,7 +582,12 @@ impl Environment for Container {
     }
 
     fn syntax_check<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
-        Box::pin(async move { self.inner.running().await.ok()?.remote.syntax_check(command).await })
+        Box::pin(async move {
+            if self.inner.options.per_command {
+                return None;
+            }
+            self.inner.running().await.ok()?.remote.syntax_check(command).await
+        })
     }
 
     fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
@@ -497,6 +596,11 @@ impl Environment for Container {
 
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
         Box::pin(async move {
+            let options = &self.inner.options;
+            if options.per_command && options.mounted_workspace().is_none() {
+                let why = "each command has a container of its own, and with it the directory that it works in";
+                return Err(SpawnError::Environment(why.into()));
+            }
             let running = self.inner.running().await.map_err(spawn_error)?;
             running.remote.files().await
         })
@@ -507,7 +611,11 @@ impl Environment for Container {
         if options.is_own() && (options.mounted_workspace().is_none() || !options.writable || self.inner.readonly()) {
             return Vec::new();
         }
-        match self.inner.now() {
+        let running = match self.inner.options.per_command {
+            true => inner::apart(self.inner.running()).and_then(Result::ok),
+            false => self.inner.now(),
+        };
+        match running {
             Some(running) => running.remote.unprotected_paths(paths, workspace),
             // What is not known yet is asked about.
             None => (0..paths.len()).collect(),
@@ -543,6 +651,10 @@ impl Environment for Container {
         }
     }
 
+    fn left_at_close(&self) -> Option<String> {
+        self.inner.left.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn settled_at_close(&self) -> Option<(Changes, Option<String>)> {
         self.inner.settled.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -553,12 +665,25 @@ impl Environment for Container {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
-            // Waits for a start that is under way, which would bring up another one.
-            let _turn = self.inner.starting.lock().await;
+            // A start that is under way would bring up another one. One that takes long is given up.
+            let _turn = match tokio::time::timeout(self.inner.engine.quick(), self.inner.starting.lock()).await {
+                Ok(turn) => turn,
+                Err(_) => {
+                    let turn = self.inner.give_up().await;
+                    if self.inner.lock().is_none() && self.inner.options.is_own() {
+                        self.inner.may_leave(&ContainerError::Closed);
+                    }
+                    turn
+                }
+            };
+            self.inner.end_all_single().await;
             let running = self.inner.lock().take();
             if let Some(running) = running {
                 self.inner.write_back(&running).await;
-                self.inner.end(&running.remote, running.id.as_deref()).await;
+                if let Err(error) = self.inner.end(&running.remote, running.id.as_deref()).await {
+                    let error = own::may_be_left(error.into(), running.id.as_deref().map(own::short));
+                    self.inner.may_leave(&error);
+                }
             }
         })
     }

@@ -1,6 +1,7 @@
 //! Errors of engines and containers, each with what the caller can do about it as data.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use shieling_remote::{CopyError, CopyErrorKind};
 
@@ -17,8 +18,10 @@ pub enum EngineError {
         why: String,
     },
     /// It has not answered in time.
-    #[error("the engine at `{endpoint}` has not answered {what} within {after_ms} ms")]
+    #[error("{engine} at `{endpoint}` has not answered the request {what} within {} s", seconds(*after_ms))]
     Silent {
+        /// `docker`, `podman`, or `the engine` if it has never answered.
+        engine: &'static str,
         /// Its address.
         endpoint: String,
         /// What it was asked.
@@ -35,7 +38,7 @@ pub enum EngineError {
         why: String,
     },
     /// It refused.
-    #[error("the engine refused {what}: {message}")]
+    #[error("the engine refused the request {what}: {message}")]
     Refused {
         /// What it was asked.
         what: &'static str,
@@ -59,6 +62,14 @@ pub enum ContainerError {
     /// The engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A start failed, and the engine has not confirmed that its container is removed.
+    #[error("{error}; the container `{container}` may be left")]
+    MayBeLeft {
+        /// Why the start failed.
+        error: Box<ContainerError>,
+        /// The name or id of the container.
+        container: String,
+    },
     /// The options cannot hold together.
     #[error("{what}")]
     Options {
@@ -75,6 +86,19 @@ pub enum ContainerError {
         /// Why it does.
         because: String,
     },
+    /// Attaching failed, and the engine has not confirmed that the agent program is removed from the container.
+    #[error("{error}; the agent program may be left in `{directory}` of the container `{container}`")]
+    ProgramMayBeLeft {
+        /// What the engine was asked.
+        error: EngineError,
+        /// The container, as the caller named it.
+        container: String,
+        /// The directory in it.
+        directory: String,
+    },
+    /// It was closed while its container started.
+    #[error("the start of a container was given up, since everything was closed; that container may be left")]
+    Closed,
     /// The image is not there, and is not to be pulled, or cannot be.
     #[error("there is no image `{image}`: {why}")]
     NoImage {
@@ -166,8 +190,35 @@ impl ContainerError {
             Self::Engine(EngineError::Unreachable { .. }) => {
                 "see whether it runs, and whether you may use its socket".to_owned()
             }
-            Self::Engine(EngineError::Silent { .. }) => "see whether the engine hangs, and restart it".to_owned(),
-            Self::Engine(EngineError::Foreign { .. } | EngineError::Refused { .. }) => return None,
+            Self::Engine(EngineError::Silent { engine, .. })
+            | Self::ProgramMayBeLeft {
+                error: EngineError::Silent { engine, .. },
+                ..
+            } => match *engine {
+                "docker" => "see whether `docker ps` answers, and restart the engine if it hangs: \
+                             `systemctl restart docker`"
+                    .to_owned(),
+                "podman" => "see whether `podman ps` answers, and restart the engine if it hangs: \
+                             `systemctl --user restart podman.socket podman`, without `--user` for root's"
+                    .to_owned(),
+                _ => "see whether the engine hangs, and restart it".to_owned(),
+            },
+            Self::Closed => {
+                "the next start removes what is left; `docker ps --filter label=dev.shieling` (or `podman ps`) \
+                             shows it"
+                    .to_owned()
+            }
+            Self::MayBeLeft { error, container } => {
+                let removed = format!(
+                    "the next start removes what is left, or `docker rm -f {container}` (`podman rm -f {container}`) does"
+                );
+                error
+                    .instead()
+                    .map_or(removed.clone(), |instead| format!("{instead}; {removed}"))
+            }
+            Self::Engine(EngineError::Foreign { .. } | EngineError::Refused { .. }) | Self::ProgramMayBeLeft { .. } => {
+                return None;
+            }
             Self::Options { instead, .. } => instead.clone(),
             Self::Unsafe { .. } => "leave it out, or add `--acknowledge-unsafe` if that is what you want".to_owned(),
             Self::NoImage { .. } => {
@@ -193,6 +244,11 @@ impl ContainerError {
             Self::Copy { .. } | Self::Path { .. } => return None,
         })
     }
+}
+
+/// A duration in seconds, with a fraction if there is one.
+fn seconds(milliseconds: u64) -> f64 {
+    Duration::from_millis(milliseconds).as_secs_f64()
 }
 
 /// The engine's words of a refusal as what they mean.

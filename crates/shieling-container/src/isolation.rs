@@ -9,7 +9,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::ContainerError;
-use crate::options::{Options, Reach};
+use crate::options::{Options, Reach, WorkspaceCopy};
 
 /// Where engines and what they stand on listen by default, besides the sockets that discovery knows.
 const SOCKETS: [&str; 11] = [
@@ -160,6 +160,10 @@ fn can_be_copied(options: &Options) -> Result<(), ContainerError> {
         Some(_) if options.writable => refuse(
             "`writable` is about a workspace that is mounted, and `workspace_copy` mounts none",
             "leave one of them out: a copy can be written",
+        ),
+        Some(_) if options.per_command && matches!(options.workspace_copy, Some(WorkspaceCopy::Both { .. })) => refuse(
+            "`per_command` gives each command a copy of its own, and what several copies bring back is no one change",
+            "let what commands change go with their containers (`workspace_copy` `in`), or leave `per_command` out",
         ),
         Some(workspace) if !real(workspace)?.is_dir() => Err(ContainerError::Path {
             path: workspace.clone(),

@@ -1,6 +1,9 @@
 //! What a container is asked to be. Defaults are those of the preset `hardened`.
 
 use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::client::SLOW;
 
 /// The directory of the container that is worked in, unless another one is named.
 pub(crate) const WORKDIR: &str = "/workspace";
@@ -125,6 +128,11 @@ pub struct Options {
     /// Copies the workspace instead of mounting it, into a directory in memory of at most three quarters of the limit
     /// on memory. Default: it is mounted. In a container of our own alone, without [`Self::writable`].
     pub workspace_copy: Option<WorkspaceCopy>,
+    /// Whether each command gets a container of its own, with the same limits, which is removed once nothing of the
+    /// command is left: then what lasts from one to the next is in a mounted directory alone. It has no sessions, and
+    /// its files can be reached where the workspace is mounted, by way of one more container. Default: one container
+    /// has all commands.
+    pub per_command: bool,
     /// The directory of the container that is worked in.
     pub workdir: PathBuf,
     /// Whether the workspace can be written.
@@ -155,6 +163,9 @@ pub struct Options {
     pub capabilities: Vec<String>,
     /// Whether what undoes isolation was acknowledged.
     pub acknowledge_unsafe: bool,
+    /// How long the engine may take to make or to start a container. Default: 60 s. Removing one may take as long, but
+    /// 20 s at most, and what the engine answers from memory a sixth of it.
+    pub engine_timeout: Duration,
 }
 
 impl Options {
@@ -179,6 +190,7 @@ impl Options {
             preset: Preset::default(),
             workspace: None,
             workspace_copy: None,
+            per_command: false,
             workdir: WORKDIR.into(),
             writable: false,
             volumes: Vec::new(),
@@ -194,6 +206,7 @@ impl Options {
             devices: Vec::new(),
             capabilities: Vec::new(),
             acknowledge_unsafe: false,
+            engine_timeout: SLOW,
         }
     }
 

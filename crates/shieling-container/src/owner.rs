@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::client::{Engine, SLOW, escaped};
+use crate::client::{Engine, escaped};
 use crate::error::EngineError;
 
 /// The label that names the owner.
@@ -94,7 +94,7 @@ pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, Engine
     let all = engine
         .get(
             &format!("/containers/json?all=true&filters={filters}"),
-            "which containers there are",
+            "to list containers",
         )
         .await?;
     let orphans = all.as_array().into_iter().flatten().filter_map(|container: &Value| {
@@ -129,7 +129,7 @@ pub(crate) async fn removed(engine: &Engine, id: &str) -> Result<bool, EngineErr
                     &format!("/containers/{id}/wait?condition=removed"),
                     None,
                     "to wait for the end of a container",
-                    SLOW,
+                    engine.removing(),
                 )
                 .await;
             match waited {

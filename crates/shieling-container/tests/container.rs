@@ -14,7 +14,10 @@ mod container {
     mod closed;
     mod copies;
     mod ends;
+    pub(crate) mod engines;
+    mod hung;
     mod images;
+    mod per_command;
     mod policies;
     pub(crate) mod support;
     mod suite;

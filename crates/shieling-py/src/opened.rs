@@ -236,6 +236,19 @@ impl Core {
         }
     }
 
+    /// What became of changes that come back when it is closed, and what went wrong then: once, after it was closed.
+    fn take_settled<'py>(&self, py: Python<'py>) -> PyResult<(Option<Bound<'py, PyAny>>, Option<String>)> {
+        let environment = self.embedded()?.shieling().environment();
+        let (changes, error) = environment.settled_at_close().unzip();
+        let changes = changes.map(|changes| of(py, &changes)).transpose()?;
+        let left = environment.left_at_close();
+        let error = match (error.flatten(), left) {
+            (Some(error), Some(left)) => Some(format!("{error}; {left}")),
+            (error, left) => error.or(left),
+        };
+        Ok((changes, error))
+    }
+
     /// Runs a command in a process of its own, to its end. `stdin` is all of its input.
     fn run(&self, text: String, own: Own, stdin: Option<&[u8]>) -> PyResult<Call> {
         let embedded = self.open()?;

@@ -7,7 +7,7 @@
 /// The first bytes of each side.
 const MAGIC: [u8; 8] = *b"shieling";
 /// The version of everything that follows the preamble. It counts up with each change of a message.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// How long the preamble is: the magic bytes and the version.
 pub(crate) const PREAMBLE: usize = 12;
 /// How long the header of a frame is.

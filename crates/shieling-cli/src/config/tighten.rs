@@ -104,6 +104,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         engine_network,
         workdir,
         workspace_copy,
+        per_command,
         no_mount,
         privileged,
         device,
@@ -187,6 +188,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         ("engine-network", engine_network.is_some()),
         ("workdir", workdir.is_some()),
         ("workspace-copy", workspace_copy.is_some()),
+        ("per-command", *per_command),
         ("no-mount", *no_mount),
         ("privileged", *privileged),
         ("device", !device.is_empty()),
@@ -375,6 +377,7 @@ mod tests {
             ("user = '0:0'", "user"),
             ("writable = true", "writable"),
             ("workspace-copy = 'both'", "workspace-copy"),
+            ("per-command = true", "per-command"),
             ("unlimited = true", "unlimited"),
             ("privileged = true", "privileged"),
         ] {

@@ -250,6 +250,14 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workspace_copy: Option<WorkspaceCopy>,
 
+    /// Run each command in a new container, which is removed after it [default: one container has all commands]
+    ///
+    /// The limits are those of each. What lasts from one command to the next is in the mounted workspace and in
+    /// volumes alone. There are no sessions; files are reached where the workspace is mounted.
+    #[arg(long, help_heading = "Container")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) per_command: bool,
+
     /// Mount no workspace: an empty directory in memory is worked in
     #[arg(long, help_heading = "Container", conflicts_with = "writable")]
     #[serde(skip_serializing_if = "is_false")]

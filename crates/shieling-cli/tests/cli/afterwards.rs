@@ -54,7 +54,7 @@ fn shieling(place: &Place, what: &str, mode: &str) -> Command {
 }
 
 /// The program, by a descriptor that all processes of this one have.
-fn program() -> &'static str {
+pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<(File, String)> = OnceLock::new();
     let (_, path) = PROGRAM.get_or_init(|| {
         let program = File::open(env!("CARGO_BIN_EXE_shieling")).expect("the binary was built by cargo");

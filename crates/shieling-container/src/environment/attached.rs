@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::image;
 use super::inner::{Inner, in_background};
 use crate::attach::Output;
-use crate::client::{Engine, QUICK, escaped};
+use crate::client::{Engine, escaped};
 use crate::error::{ContainerError, EngineError, meant};
 use crate::options::{Options, Preset, Reach};
 use crate::spec::Image;
@@ -32,6 +32,7 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
         (options.writable, "--writable"),
         (options.workspace.is_some(), "--workspace"),
         (options.unlimited, "--unlimited"),
+        (options.per_command, "--per-command"),
         (options.preset == Preset::Plain, "--preset"),
         (options.privileged, "--privileged"),
         (!options.devices.is_empty(), "--device"),
@@ -73,7 +74,7 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
 
 async fn inspect(engine: &Engine, container: &str) -> Result<Value, ContainerError> {
     let path = format!("/containers/{}/json", escaped(container));
-    engine.get(&path, "what a container is").await.map_err(meant)
+    engine.get(&path, "to inspect a container").await.map_err(meant)
 }
 
 fn runs(container: &str, found: &Value) -> Result<(), ContainerError> {
@@ -123,23 +124,32 @@ pub(super) async fn connect(
                     "to copy a file into a container",
                 )
                 .await
-                .map_err(|error| error.to_string())
+                .map_err(Failed::from)
         } else {
             pour(engine, &id, &left.path, inner.agent.bytes()).await
         };
         let started = match copied {
             Ok(()) => execute(inner, &id, left).await,
-            Err(why) => {
+            // Dropped, it is removed in the background.
+            Err(Failed::Engine(error)) => Err(Failed::Engine(error)),
+            Err(Failed::Place(why)) => {
                 // A part of it may be there, and would take the memory of the container.
                 let mut left = left;
                 left.is_over = true;
                 remove_by_shell(engine, &id, &left.path).await;
-                Err(why)
+                Err(Failed::Place(why))
             }
         };
         match started {
             Ok(connection) => return Ok(connection),
-            Err(why) => failed.push(why),
+            Err(Failed::Place(why)) => failed.push(why),
+            Err(Failed::Engine(error)) => {
+                return Err(ContainerError::ProgramMayBeLeft {
+                    error,
+                    container: container.to_owned(),
+                    directory: format!("{place}/{directory}"),
+                });
+            }
         }
     }
     Err(ContainerError::Agent {
@@ -148,6 +158,23 @@ pub(super) async fn connect(
             failed.join("; ")
         ),
     })
+}
+
+/// Why the agent does not run in one place of the container.
+enum Failed {
+    /// That place does not take it; another one may.
+    Place(String),
+    /// The engine does not answer, whatever the place.
+    Engine(EngineError),
+}
+
+impl From<EngineError> for Failed {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Silent { .. } => Self::Engine(error),
+            _ => Self::Place(error.to_string()),
+        }
+    }
 }
 
 /// A number that nobody in the container can know before its directory is made.
@@ -214,7 +241,7 @@ async fn begin(
             &format!("/containers/{id}/exec"),
             Some(&body),
             "to execute a program",
-            QUICK,
+            engine.quick(),
         )
         .await?;
     let number = escaped(made["Id"].as_str().unwrap_or_default());
@@ -230,7 +257,7 @@ async fn begin(
 }
 
 /// Writes the agent program through a shell in the container: as its first user, like the archive.
-async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(), String> {
+async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(), Failed> {
     let script = "d=${1%/*}; umask 022; mkdir \"$d\" && cat > \"$1\" && chmod 755 \"$1\"".to_owned();
     let words = [
         "/bin/sh".to_owned(),
@@ -239,9 +266,7 @@ async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(
         "sh".to_owned(),
         path.to_owned(),
     ];
-    let (number, streams) = begin(engine, id, &words, Some("0"))
-        .await
-        .map_err(|error| error.to_string())?;
+    let (number, streams) = begin(engine, id, &words, Some("0")).await?;
     let (reader, mut writer) = tokio::io::split(streams);
     let said = Said::default();
     let (mut output, mut nothing) = (Output::new(reader, said.clone()), Vec::new());
@@ -260,21 +285,23 @@ async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(
             }
         }
     };
-    match tokio::time::timeout(QUICK, poured).await {
+    match tokio::time::timeout(engine.quick(), poured).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => return Err(format!("{path}: {error}; {}", said.text())),
-        Err(_) => return Err(format!("{path}: nothing took the program")),
+        Ok(Err(error)) => return Err(Failed::Place(format!("{path}: {error}; {}", said.text()))),
+        Err(_) => return Err(Failed::Place(format!("{path}: nothing took the program"))),
     }
-    let ended = engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    let ended = engine
+        .get(&format!("/exec/{number}/json"), "to inspect a program that it executes")
+        .await;
     match ended {
         Ok(ended) if ended["ExitCode"] == 0 => Ok(()),
-        Ok(_) => Err(format!("{path}: {}", said.text())),
-        Err(error) => Err(error.to_string()),
+        Ok(_) => Err(Failed::Place(format!("{path}: {}", said.text()))),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Executes the agent where it was put.
-async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connection, String> {
+async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connection, Failed> {
     let mut setup = inner.setup();
     setup.remove_itself = true;
     let words = setup.arguments();
@@ -285,13 +312,16 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
     let (number, streams) = match begun {
         Ok(begun) => begun,
         Err(error) => {
-            left.remove().await;
-            return Err(error.to_string());
+            let failed = Failed::from(error);
+            if matches!(failed, Failed::Place(_)) {
+                left.remove().await;
+            }
+            return Err(failed);
         }
     };
-    if !runs_now(&inner.engine, &number).await {
+    if !runs_now(&inner.engine, &number).await? {
         left.remove().await;
-        return Err(format!("`{}` cannot be executed", left.path));
+        return Err(Failed::Place(format!("`{}` cannot be executed", left.path)));
     }
     if inner.is_root() {
         // It has removed its file as it started.
@@ -307,21 +337,27 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
 
 /// Whether a program was executed. The streams are there before that is known, and what the engine says of a failure
 /// comes on them.
-async fn runs_now(engine: &Engine, number: &str) -> bool {
+async fn runs_now(engine: &Engine, number: &str) -> Result<bool, EngineError> {
     let begun = Instant::now();
-    while begun.elapsed() < QUICK {
-        let Ok(state) = engine.get(&format!("/exec/{number}/json"), "how a program runs").await else {
-            return true;
+    while begun.elapsed() < engine.quick() {
+        let looked = engine
+            .get(&format!("/exec/{number}/json"), "to inspect a program that it executes")
+            .await;
+        let state = match looked {
+            Ok(state) => state,
+            Err(error @ EngineError::Silent { .. }) => return Err(error),
+            // One that has ended already; its streams tell.
+            Err(_) => return Ok(true),
         };
         if state["Running"] == true && state["Pid"].as_u64().is_some_and(|pid| pid != 0) {
-            return true;
+            return Ok(true);
         }
         if state["Running"] == false && state["ExitCode"].is_i64() {
-            return !matches!(state["ExitCode"].as_i64(), Some(126 | 127));
+            return Ok(!matches!(state["ExitCode"].as_i64(), Some(126 | 127)));
         }
         tokio::time::sleep(LOOKING).await;
     }
-    true
+    Ok(true)
 }
 
 /// What is left in the container if a start is given up: the file of the agent.
@@ -365,8 +401,10 @@ async fn ended_well(engine: &Engine, id: &str, words: &[String]) -> bool {
     // The agent ends with its input.
     let _ = writer.shutdown().await;
     let ended = async { Output::new(reader, Said::default()).read_to_end(&mut Vec::new()).await };
-    let _ = tokio::time::timeout(QUICK, ended).await;
-    let ended = engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    let _ = tokio::time::timeout(engine.quick(), ended).await;
+    let ended = engine
+        .get(&format!("/exec/{number}/json"), "to inspect a program that it executes")
+        .await;
     ended.is_ok_and(|ended| ended["ExitCode"] == 0)
 }
 

@@ -1,7 +1,6 @@
 //! Images: whether they are there, pulled with progress, and for these processors.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -12,9 +11,6 @@ use crate::spec::Image;
 
 /// Told of what takes long: an image that is pulled.
 pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// How long an engine may say nothing while it pulls.
-const SILENCE: Duration = Duration::from_secs(90);
 
 /// The image of this name.
 pub(super) async fn find(
@@ -108,7 +104,8 @@ async fn fetch(engine: &Engine, name: &str, progress: Option<Progress>) -> Resul
         .lines(
             &format!("/images/create?fromImage={}", escaped(&tagged)),
             "to pull an image",
-            SILENCE,
+            // Between two layers it may say nothing for long.
+            engine.slow() * 3 / 2,
             |line| {
                 if let Some(error) = line["error"].as_str() {
                     failed = Some(error.to_owned());
@@ -145,7 +142,7 @@ fn of_words(words: String, missing: impl FnOnce(String) -> ContainerError) -> Co
 
 /// The processors of the engine, as images name them.
 pub(super) async fn architecture(engine: &Engine) -> Result<String, ContainerError> {
-    let version = engine.get("/version", "which version it is").await?;
+    let version = engine.get("/version", "for its version").await?;
     Ok(known(version["Arch"].as_str().unwrap_or_default()))
 }
 

@@ -10,6 +10,7 @@ use shieling::outcome::{Changes, Confinement};
 use shieling_remote::{Base, Remote};
 
 use super::image::Progress;
+use super::per_command::Alone;
 use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
@@ -37,6 +38,14 @@ pub(super) struct Inner {
     pub(super) has_lost_copy: AtomicBool,
     /// What became of changes when it was closed.
     pub(super) settled: Mutex<Option<(Changes, Option<String>)>>,
+    /// Told when a start that is under way is to be given up.
+    pub(super) given_up: tokio::sync::Notify,
+    /// What may be left after it was closed, and what to do about it.
+    pub(super) left: Mutex<Option<String>>,
+    /// The containers of single commands.
+    pub(super) alone: Alone,
+    /// Why the last start failed.
+    pub(super) failure: Mutex<Option<ContainerError>>,
 }
 
 /// A container in which the agent has answered.

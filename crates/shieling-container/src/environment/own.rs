@@ -10,7 +10,7 @@ use shieling_remote::transport::{Connection, Guard, Said};
 
 use super::inner::{Inner, in_background};
 use crate::attach::Output;
-use crate::client::{Engine, SLOW, escaped};
+use crate::client::{Engine, escaped};
 use crate::error::{ContainerError, EngineError, meant};
 use crate::owner::{self, Owner};
 use crate::spec::Wanted;
@@ -49,19 +49,20 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         is_over: false,
     };
     let path = format!("/containers/create?name={}", escaped(&name));
-    let create = engine.post(&path, Some(&body), "to make a container", SLOW);
-    // What an earlier process left is no reason to wait, nor to fail.
+    let create = engine.post(&path, Some(&body), "to make a container", engine.slow());
+    // What an earlier process left is no reason to wait long, nor to fail.
     let sweep = async {
         if let Some(owner) = &owner {
-            let _ = owner::sweep(engine, owner).await;
+            let _ = tokio::time::timeout(engine.quick(), owner::sweep(engine, owner)).await;
         }
     };
     let (created, ()) = tokio::join!(create, sweep);
     let created = match created {
         Ok(created) => created,
         Err(error) => {
-            guard.is_over = matches!(error, EngineError::Refused { .. });
-            return Err(meant(error));
+            guard.is_over = matches!(error, EngineError::Refused { .. } | EngineError::Unreachable { .. });
+            let is_unknown = !guard.is_over;
+            return Err(may_be_left(meant(error), is_unknown.then_some(name)));
         }
     };
     let id = created["Id"].as_str().unwrap_or_default().to_owned();
@@ -73,12 +74,17 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         .hijack(
             &format!("/containers/{name}/attach?stream=1&stdin=1&stdout=1&stderr=1"),
             None,
-            "for the streams of a container",
+            "to attach to a container",
         )
         .await;
     let started = match streams {
         Ok(streams) => engine
-            .post(&format!("/containers/{name}/start"), None, "to start a container", SLOW)
+            .post(
+                &format!("/containers/{name}/start"),
+                None,
+                "to start a container",
+                engine.slow(),
+            )
             .await
             .map(|_| streams),
         Err(error) => Err(error),
@@ -91,10 +97,29 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
                 .with_guard(guard)
                 .with_said(said))
         }
+        // It is not asked again while somebody waits.
+        Err(error @ EngineError::Silent { .. }) => Err(may_be_left(refused(error, inner), Some(short(&id)))),
         Err(error) => {
-            Box::new(guard).end().await;
-            Err(refused(error, inner))
+            guard.is_over = true;
+            let left = owner::remove(engine, &id).await.is_err();
+            Err(may_be_left(refused(error, inner), left.then(|| short(&id))))
         }
+    }
+}
+
+/// An id as engines show it.
+pub(super) fn short(id: &str) -> String {
+    id.chars().take(12).collect()
+}
+
+/// Why a start failed, with the container that may be left of it.
+pub(super) fn may_be_left(error: ContainerError, container: Option<String>) -> ContainerError {
+    match container {
+        None => error,
+        Some(container) => ContainerError::MayBeLeft {
+            error: Box::new(error),
+            container,
+        },
     }
 }
 
@@ -150,14 +175,22 @@ impl Drop for Made {
             return;
         }
         // A start that was given up.
-        let (engine, id, is_certain) = (self.engine.clone(), self.id.clone(), self.is_certain);
-        in_background(async move {
-            for _ in 0..ATTEMPTS {
-                if !matches!(owner::removed(&engine, &id).await, Ok(false)) || is_certain {
-                    return;
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-        });
+        remove_later(&self.engine, &self.id, self.is_certain);
     }
+}
+
+/// Removes a container in the background, also one that may not be made yet, and where the engine does not answer now.
+pub(super) fn remove_later(engine: &Engine, id: &str, is_certain: bool) {
+    let (engine, id) = (engine.clone(), id.to_owned());
+    in_background(async move {
+        for _ in 0..ATTEMPTS {
+            match owner::removed(&engine, &id).await {
+                Ok(false) if !is_certain => {}
+                // It was asked to make it, and may do so once it goes on.
+                Err(EngineError::Silent { .. } | EngineError::Unreachable { .. }) => {}
+                Ok(_) | Err(EngineError::Foreign { .. } | EngineError::Refused { .. }) => return,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    });
 }

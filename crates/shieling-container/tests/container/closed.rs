@@ -175,3 +175,66 @@ async fn the_host_network_and_engine_sockets_are_not_given_unasked() {
     let error = engine.open(options).await.unwrap_err();
     assert!(matches!(error, ContainerError::Unsafe { .. }), "{error:?}");
 }
+
+/// What the layers of a default container refuse, each tried from inside. Its own loopback shows that a connection would
+/// be noticed.
+const TRIES: &str = r#"
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(what, done):
+    try:
+        print(what, "done" if done() else os.strerror(ctypes.get_errno()))
+    except OSError as error:
+        print(what, error.strerror)
+def connects(address):
+    with socket.socket() as s:
+        s.settimeout(2)
+        s.connect(address)
+    return True
+tried("mount", lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0)
+tried("add_key", lambda: libc.syscall(ADD_KEY, b"user", b"x", b"x", 1, -4) != -1)
+tried("chown", lambda: os.chown("/tmp", 0, 0) or True)
+tried("setuid", lambda: os.setuid(0) or True)
+tried("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1) is not None)
+tried("host", lambda: connects(("127.0.0.1", PORT)))
+tried("outside", lambda: connects(("192.0.2.1", 80)))
+with socket.socket() as listens:
+    listens.bind(("127.0.0.1", 0))
+    listens.listen()
+    tried("itself", lambda: connects(listens.getsockname()))
+tried("unshare", lambda: libc.unshare(0x10000000) == 0)
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_layer_of_a_default_container_has_its_effect() {
+    let _turn = turn().await;
+    let listens = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listens.local_addr().unwrap().port();
+    // It listens, also for the network that a container does not have.
+    drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
+    let add_key = if cfg!(target_arch = "x86_64") { "248" } else { "217" };
+    let script = TRIES.replace("PORT", &port.to_string()).replace("ADD_KEY", add_key);
+    for kind in Kind::ALL {
+        let Some(engine) = engine(kind) else { continue };
+        let work = workspace();
+        std::fs::write(work.path().join("tries.py"), &script).unwrap();
+        let mut options = engine.options(TOOLS);
+        options.workspace = Some(work.path().to_owned());
+        let container = Arc::new(engine.open(options).await.unwrap());
+        let outcome = run(&container, "python3 tries.py").await;
+        let expected = "mount Operation not permitted\nadd_key Operation not permitted\nchown Operation not permitted\n\
+                        setuid Operation not permitted\nraw Operation not permitted\n\
+                        host Connection refused\noutside Network is unreachable\nitself done\n\
+                        unshare Operation not permitted\n";
+        // Podman's filter lets a user make namespaces, and keys, which it may have by itself.
+        let lines = |text: &str| -> Vec<String> {
+            let own = ["unshare", "add_key"];
+            let lines = text
+                .lines()
+                .filter(|line| kind == Kind::Docker || !own.iter().any(|name| line.starts_with(name)));
+            lines.map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&outcome.stdout), lines(expected), "{kind:?}: {outcome:?}");
+        container.close().await;
+    }
+}

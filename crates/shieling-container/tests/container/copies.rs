@@ -570,3 +570,147 @@ async fn nothing_comes_back_where_nothing_changed_or_may_change_and_what_is_lost
         ("one\n", 0)
     );
 }
+
+/// A command that makes a file of two tebibytes out of nothing.
+const HOLES: &str = "truncate -s 2T large && echo fine >fine && ls -s large";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_of_holes_does_not_come_out_larger_than_its_bound() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let container = both(engine, &root, |_| ()).await;
+    let outcome = run(&container, HOLES).await;
+    assert_eq!(
+        (outcome.exit_code, outcome.stdout.as_str()),
+        (Some(0), "0 large\n"),
+        "{outcome:?}"
+    );
+    let to = tempdir().unwrap();
+    let refused = container
+        .copy_out(Path::new("."), to.path(), CopyOptions::default())
+        .await;
+    let Err(ContainerError::Copy { error, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(
+        (error.kind, error.path.as_path()),
+        (CopyErrorKind::Limit, Path::new("large")),
+        "{error}"
+    );
+    assert!(!to.path().join("large").exists());
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    let error = error.unwrap();
+    assert!(
+        error.contains("the workspace is as it was") && error.contains("with its holes, `large`"),
+        "{error}"
+    );
+    assert_eq!(changes.id, None, "{changes:?}");
+    let work = root.join("work");
+    assert!(!work.join("large").exists() && !work.join("fine").exists());
+}
+
+/// What a copy has made may not let its own user write: of the container's, that is no first user.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn directories_that_cannot_be_written_are_filled_again_and_stay_as_they_are() {
+    let _turn = turn().await;
+    for kind in [Kind::Docker, Kind::Rootless] {
+        let Some(engine) = engine(kind) else { continue };
+        let place = tempdir().unwrap();
+        let closed = place.path().join("closed/deep");
+        fs::create_dir_all(&closed).unwrap();
+        for directory in [&closed, &place.path().join("closed")] {
+            fs::write(directory.join("x"), "one").unwrap();
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o555)).unwrap();
+        }
+        let container = Arc::new(engine.open(engine.options(BUSYBOX)).await.unwrap());
+        let options = CopyOptions::default();
+        let copied = container.copy_in(place.path(), Path::new("to"), options).await.unwrap();
+        assert_eq!((copied.files, copied.directories), (2, 2));
+        fs::write(closed.join("x"), "two").unwrap();
+        fs::write(closed.join("y"), "new").unwrap();
+        let copied = container.copy_in(place.path(), Path::new("to"), options).await.unwrap();
+        assert_eq!((copied.files, copied.directories), (3, 2), "{kind:?}");
+        let outcome = run(
+            &container,
+            "id -u; cd to/closed; cat deep/x deep/y; ls -ld . deep; touch deep/z",
+        )
+        .await;
+        assert!(outcome.stdout.starts_with("65534\ntwonew"), "{kind:?}: {outcome:?}");
+        assert_eq!(outcome.stdout.matches("dr-xr-xr-x").count(), 2, "{kind:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("Permission denied"), "{kind:?}: {outcome:?}");
+        // A copy that stops in it closes it again.
+        fs::write(closed.join("large"), vec![1; 80 << 20]).unwrap();
+        let refused = container.copy_in(place.path(), Path::new("to"), options).await;
+        assert!(
+            matches!(refused, Err(ContainerError::Copy { .. })),
+            "{kind:?}: {refused:?}"
+        );
+        let outcome = run(&container, "ls -ld to/closed to/closed/deep").await;
+        assert_eq!(outcome.stdout.matches("dr-xr-xr-x").count(), 2, "{kind:?}: {outcome:?}");
+        container.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_that_is_given_up_leaves_the_workspace_whole() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let mut seen = Vec::new();
+    for after_ms in [0, 5, 40, 150, 400, 60_000] {
+        let (_place, root) = project();
+        let work = root.join("work");
+        let container = both(engine, &root, |_| ()).await;
+        let text = "for i in 0 1 2 3 4 5 6 7 8 9; do head -c 8M /dev/urandom >new$i; done; rm -r old; echo changed >a";
+        let outcome = run(&container, text).await;
+        assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+        let given_up = tokio::time::timeout(std::time::Duration::from_millis(after_ms), container.close()).await;
+        drop(container);
+        until("its container is gone", || engine.containers().is_empty()).await;
+        // What was begun in the workspace goes on to its end.
+        let state = || {
+            let new = (0..10).filter(|i| work.join(format!("new{i}")).exists()).count();
+            let is_old = fs::read_to_string(work.join("a")).unwrap() == "one\n";
+            (new, work.join("old/deep/x").exists(), is_old)
+        };
+        until("the workspace is whole", || {
+            [(0, true, true), (10, false, false)].contains(&state())
+        })
+        .await;
+        for i in 0..10 {
+            if let Ok(found) = fs::metadata(work.join(format!("new{i}"))) {
+                assert_eq!(found.len(), 8 << 20, "new{i}");
+            }
+        }
+        seen.push((given_up.is_err(), state().0));
+    }
+    assert_eq!((seen[0], seen[5]), ((true, 0), (false, 10)), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_that_is_full_says_so_to_the_command_that_fills_it() {
+    let _turn = turn().await;
+    for kind in [Kind::Docker, Kind::Podman] {
+        let Some(engine) = engine(kind) else { continue };
+        let place = tempdir().unwrap();
+        fs::write(place.path().join("note"), "of the user").unwrap();
+        let mut options = copying(engine, BUSYBOX, place.path());
+        options.memory = Some(64 << 20);
+        let container = Arc::new(engine.open(options).await.unwrap());
+        // Three quarters of the memory.
+        let outcome = run(&container, "dd if=/dev/zero of=large bs=1M count=60; echo $?; cat note").await;
+        assert!(
+            outcome.stderr.contains("No space left on device"),
+            "{kind:?}: {outcome:?}"
+        );
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (Status::Exited, "1\nof the user"),
+            "{kind:?}: {outcome:?}"
+        );
+        let outcome = run(&container, "rm large && echo room >again && cat again").await;
+        assert_eq!(outcome.stdout, "room\n", "{kind:?}: {outcome:?}");
+        container.close().await;
+    }
+}

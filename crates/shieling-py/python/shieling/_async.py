@@ -12,6 +12,7 @@ from ._call_async import wait_async
 from ._errors import ArgumentError
 from ._options import Approver, EnvironmentName, open_core
 from ._records import (
+    Changes,
     Description,
     Edited,
     FileInfo,
@@ -98,6 +99,11 @@ class AsyncShieling:
         unlimited: Whether the default limits on memory and processes of a container are left out.
         engine_network: A network of the engine's. Default: none.
         workdir: The directory of the container that is worked in. Default: ``/workspace``.
+        workspace_copy: How the workspace is copied into memory of the container instead of being mounted: ``in`` (what
+            commands change there goes with the container) or ``both`` (at the close it is judged and moved into the
+            workspace, all of it or nothing: see ``changes_at_close``). Default: it is mounted.
+        per_command: Whether each command gets a container of its own, which is removed after it. There are no sessions
+            then, and files are reached where the workspace is mounted.
         no_mount: Whether the container works in an empty directory in memory, without a workspace of this host.
         privileged: Whether the container is privileged; needs ``acknowledge_unsafe``.
         devices: Devices of this host; needs ``acknowledge_unsafe``.
@@ -171,6 +177,8 @@ class AsyncShieling:
         unlimited: bool = False,
         engine_network: str | None = None,
         workdir: Path | None = None,
+        workspace_copy: Literal["in", "both"] | None = None,
+        per_command: bool = False,
         no_mount: bool = False,
         privileged: bool = False,
         devices: Sequence[str] = (),
@@ -191,6 +199,8 @@ class AsyncShieling:
         del options["self"]
         self._core = open_core(options)
         self._approver = approver
+        self._changes_at_close: Changes | None = None
+        self._close_error: str | None = None
 
     @property
     def environment(self) -> str:
@@ -231,6 +241,36 @@ class AsyncShieling:
         """
         return self._core.closed
 
+    @property
+    def changes_at_close(self) -> Changes | None:
+        """What became of changes that come into the workspace when this is closed (``workspace_copy="both"``).
+
+        ``None`` before that, and where nothing had changed.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         pass
+        >>> asyncio.run(example())
+        >>> print(shieling.changes_at_close)
+        None
+        """
+        return self._changes_at_close
+
+    @property
+    def close_error(self) -> str | None:
+        """What went wrong when this was closed: why changes did not come back, or what may be left of a container.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         pass
+        >>> asyncio.run(example())
+        >>> print(shieling.close_error)
+        None
+        """
+        return self._close_error
+
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<{type(self).__name__} {self.environment} {self.workspace!r}{state}>"
@@ -256,6 +296,11 @@ class AsyncShieling:
         True
         """
         await wait_async(self._core.close(), self._approver)
+        changes, error = self._core.take_settled()
+        if changes is not None:
+            self._changes_at_close = Changes.from_dict(changes)
+        if error is not None:
+            self._close_error = error
 
     async def run(
         self,

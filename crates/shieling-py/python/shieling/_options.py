@@ -75,6 +75,8 @@ _PLAIN = (
     "preset",
     "unlimited",
     "engine_network",
+    "workspace_copy",
+    "per_command",
     "no_mount",
     "privileged",
     "devices",
@@ -92,6 +94,7 @@ _FLAG_OPTIONS = (
     "allow_home",
     "writable",
     "unlimited",
+    "per_command",
     "no_mount",
     "privileged",
     "record",
@@ -367,6 +370,7 @@ _CHOICES = {
     "engine": ("auto", "docker", "podman"),
     "pull": ("auto", "never", "always"),
     "preset": ("hardened", "plain"),
+    "workspace_copy": ("in", "both"),
 }
 _KEYWORDS = {
     "env": "environment",
@@ -384,6 +388,7 @@ _FLAGS = {
     "record",
     "writable",
     "unlimited",
+    "per_command",
     "no_mount",
     "privileged",
 }

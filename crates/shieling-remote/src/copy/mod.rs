@@ -57,6 +57,8 @@ pub struct CopyOptions {
     pub max_entries: u64,
     /// Bytes of files, without their holes. Default: 64 GiB.
     pub max_bytes: u64,
+    /// Bytes of files, with their holes: what programs read that know nothing of holes. Default: 1 TiB.
+    pub max_apparent_bytes: u64,
 }
 
 impl Default for CopyOptions {
@@ -65,6 +67,7 @@ impl Default for CopyOptions {
             keep_set_id: false,
             max_entries: 1_000_000,
             max_bytes: 64 << 30,
+            max_apparent_bytes: 1 << 40,
         }
     }
 }
@@ -258,6 +261,7 @@ pub(crate) struct WireCopyOptions {
     keep_set_id: bool,
     max_entries: u64,
     max_bytes: u64,
+    max_apparent_bytes: u64,
 }
 
 impl WireCopyOptions {
@@ -266,11 +270,13 @@ impl WireCopyOptions {
             keep_set_id,
             max_entries,
             max_bytes,
+            max_apparent_bytes,
         } = options;
         Self {
             keep_set_id,
             max_entries,
             max_bytes,
+            max_apparent_bytes,
         }
     }
 
@@ -279,11 +285,13 @@ impl WireCopyOptions {
             keep_set_id,
             max_entries,
             max_bytes,
+            max_apparent_bytes,
         } = self;
         CopyOptions {
             keep_set_id,
             max_entries,
             max_bytes,
+            max_apparent_bytes,
         }
     }
 }

@@ -417,3 +417,50 @@ fn records_of_which_nothing_is_made_are_bounded_as_well() {
     let error = unpack(&empty, tempdir().unwrap().path()).unwrap_err();
     assert!(error.to_string().contains("cannot be there"), "{error}");
 }
+
+/// A file of a few bytes can say that it has any size, and what reads it later reads all of that.
+#[test]
+fn holes_do_not_make_a_copy_larger_than_its_bound() {
+    let complete = |size| Record::Complete {
+        size,
+        mode: 0o644,
+        modified: (0, 0),
+    };
+    let options = CopyOptions {
+        max_apparent_bytes: 1 << 20,
+        ..CopyOptions::default()
+    };
+    let streams = [
+        vec![(file("a"), &[][..]), (complete((1 << 20) + 1), &[])],
+        vec![(file("a"), &[]), (data(1 << 20, 1), b"x")],
+        // Each of them is small.
+        vec![
+            (file("b"), &[]),
+            (complete(1 << 19), &[]),
+            (file("a"), &[]),
+            (complete((1 << 19) + 1), &[]),
+        ],
+        vec![
+            (file("b"), &[]),
+            (complete(1 << 19), &[]),
+            (file("a"), &[]),
+            (complete(u64::MAX), &[]),
+        ],
+    ];
+    for records in streams {
+        let to = tempdir().unwrap();
+        let error = unpack_with(&written(&records), to.path(), options).unwrap_err();
+        assert_eq!(error.kind, CopyErrorKind::Limit, "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("with its holes, `a` makes it more than 1048576 bytes"),
+            "{error}"
+        );
+        assert!(!listed(to.path()).contains(&"a".to_owned()));
+    }
+    let fits = written(&[(file("a"), &[]), (complete(1 << 20), &[]), (Record::End, &[])]);
+    let to = tempdir().unwrap();
+    assert_eq!(unpack_with(&fits, to.path(), options).unwrap().files, 1);
+    assert_eq!(fs::metadata(to.path().join("a")).unwrap().len(), 1 << 20);
+}

@@ -46,6 +46,8 @@ pub(crate) type Made = HashMap<PathBuf, Stamp>;
 /// A directory that is copied to.
 pub(crate) struct Target {
     directory: OwnedFd,
+    /// Puts its mode back.
+    _opened: Option<Opened>,
     options: CopyOptions,
     /// Kept if it is wanted.
     made: Option<Made>,
@@ -65,8 +67,10 @@ impl Target {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+        let opened = Opened::for_entries(&directory).map_err(failed)?;
         Ok(Self {
             directory,
+            _opened: opened,
             options,
             made: None,
             gone: None,
@@ -93,6 +97,7 @@ impl Target {
             above: Vec::new(),
             path: PathBuf::new(),
             copied: Copied::default(),
+            apparent: 0,
             told: 0,
             buffer: vec![0; PIECE],
         };
@@ -113,6 +118,43 @@ struct Open {
     directory: OwnedFd,
     /// Whether this copy made it.
     is_new: bool,
+    /// Puts the mode of one that was there back.
+    opened: Option<Opened>,
+}
+
+/// A directory of ours that did not let us make entries, as an earlier copy may have left it, and does so until this is
+/// dropped.
+struct Opened {
+    directory: OwnedFd,
+    mode: Mode,
+}
+
+impl Opened {
+    /// Opens a directory for new entries, if that is needed and its owner may.
+    fn for_entries(directory: &OwnedFd) -> Result<Option<Self>, Errno> {
+        let wanted = Access::WRITE_OK | Access::EXEC_OK;
+        if rustix::fs::accessat(directory, c".", wanted, AtFlags::EACCESS) != Err(Errno::ACCESS) {
+            return Ok(None);
+        }
+        let found = rustix::fs::fstat(directory)?;
+        if found.st_uid != rustix::process::geteuid().as_raw() {
+            // What is made in it says what is wrong.
+            return Ok(None);
+        }
+        let mode = Mode::from_raw_mode(found.st_mode & 0o7777);
+        let opened = Self {
+            directory: rustix::io::fcntl_dupfd_cloexec(directory, 3)?,
+            mode,
+        };
+        rustix::fs::fchmod(directory, mode | Mode::RWXU)?;
+        Ok(Some(opened))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let _ = rustix::fs::fchmod(&self.directory, self.mode);
+    }
 }
 
 struct Unpacker {
@@ -121,6 +163,8 @@ struct Unpacker {
     above: Vec<Open>,
     path: PathBuf,
     copied: Copied,
+    /// Bytes of the files that are complete, with their holes.
+    apparent: u64,
     /// How many records told of something that was not made.
     told: u64,
     buffer: Vec<u8>,
@@ -223,15 +267,29 @@ impl Unpacker {
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(self.here(), &name, flags, Mode::empty()).map_err(failed)?;
-        self.above.push(Open { directory, is_new });
+        let opened = match is_new {
+            true => None,
+            false => Opened::for_entries(&directory).map_err(failed)?,
+        };
+        self.above.push(Open {
+            directory,
+            is_new,
+            opened,
+        });
         self.copied.directories += 1;
         Ok(())
     }
 
     fn up(&mut self, mode: u32, modified: Time) -> Result<(), CopyError> {
-        let Some(Open { directory, is_new }) = self.above.pop() else {
+        let Some(Open {
+            directory,
+            is_new,
+            opened,
+        }) = self.above.pop()
+        else {
             return Err(CopyError::stream("a way up from the destination"));
         };
+        drop(opened);
         let failed = |errno| CopyError::at(&self.path, errno);
         if is_new {
             // Before the mode, which may take the right to do so.
@@ -255,6 +313,7 @@ impl Unpacker {
                     if size < at {
                         return Err(CopyError::stream("a file that is shorter than what is in it"));
                     }
+                    self.apparent = self.bounded(size)?;
                     let mask = if self.target.options.keep_set_id { 0o6777 } else { 0o777 };
                     let complete = || {
                         if size > at {
@@ -281,6 +340,19 @@ impl Unpacker {
         }
     }
 
+    /// The bytes of all files with their holes, with one more of this size.
+    fn bounded(&self, size: u64) -> Result<u64, CopyError> {
+        let most = self.target.options.max_apparent_bytes;
+        let all = self.apparent.checked_add(size).filter(|all| *all <= most);
+        all.ok_or_else(|| {
+            let detail = format!(
+                "with its holes, `{}` makes it more than {most} bytes",
+                self.path.display()
+            );
+            CopyError::new(CopyErrorKind::Limit, &self.path, detail)
+        })
+    }
+
     /// Writes a piece of a file, and says where it ends.
     fn data(
         &mut self,
@@ -294,6 +366,7 @@ impl Unpacker {
         let end = offset.checked_add(length as u64);
         let end = end.filter(|_| offset >= at && (1..=PIECE).contains(&length));
         let end = end.ok_or_else(|| CopyError::stream("a piece of a file that cannot be there"))?;
+        self.bounded(end)?;
         self.copied.bytes = self.copied.bytes.saturating_add(length as u64);
         let most = self.target.options.max_bytes;
         if self.copied.bytes > most {

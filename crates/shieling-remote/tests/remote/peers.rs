@@ -17,7 +17,7 @@ use shieling_testkit::{Marker, approved};
 use super::support::{command, connect, facade, local, marked, memory, nothing_left, served, served_over, soon};
 
 /// What each side says first.
-const HELLO: &[u8] = b"shieling\x03\0\0\0";
+const HELLO: &[u8] = b"shieling\x04\0\0\0";
 /// How long a header is.
 const HEADER: usize = 9;
 /// A frame of credit, by the upper half of its kind.
@@ -105,7 +105,7 @@ fn far_hears(bytes: &[u8]) -> LinkError {
 #[test]
 fn a_peer_of_another_version_is_told_from_either_end_and_so_is_no_peer() {
     let of = |version: u32| [&HELLO[..8], &version.to_le_bytes()].concat();
-    for (version, word) in [(2, "older"), (4, "newer")] {
+    for (version, word) in [(3, "older"), (5, "newer")] {
         for said in [
             near_hears(&of(version), Timing::default())
                 .expect_err("another version")
@@ -113,7 +113,7 @@ fn a_peer_of_another_version_is_told_from_either_end_and_so_is_no_peer() {
             far_hears(&of(version)).to_string(),
         ] {
             let expected = format!(
-                "the other side speaks version {version} of the protocol and this one version 3: it is {word}; \
+                "the other side speaks version {version} of the protocol and this one version 4: it is {word}; \
                  use the same shieling at both ends"
             );
             assert_eq!(said, expected);

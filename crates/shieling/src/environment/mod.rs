@@ -431,6 +431,12 @@ pub trait Environment: Send + Sync {
         None
     }
 
+    /// What may be left of the environment after it was closed, and what to do about it, in words: once, after
+    /// [`Self::close`]. `None` where all of it is known to be gone.
+    fn left_at_close(&self) -> Option<String> {
+        None
+    }
+
     /// Looks at something that was held back and is stored in a change set, for a person to decide about. `None` where it
     /// cannot be accepted here: the environment has no such set, or the workspace has changed in the same place. May
     /// block.

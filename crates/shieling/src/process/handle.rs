@@ -164,7 +164,7 @@ impl Process {
 
     /// The process with something short that is done once nothing of it is left, or it is dropped.
     #[must_use]
-    pub(crate) fn with_end(mut self, at_end: AtEnd) -> Self {
+    pub fn with_end(mut self, at_end: AtEnd) -> Self {
         self.job.at_end = Some(at_end);
         self
     }
