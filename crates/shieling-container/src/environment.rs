@@ -26,7 +26,7 @@ use shieling_remote::transport::{ConnectError, Transport};
 use shieling_remote::{Remote, Timing};
 
 pub use self::image::Progress;
-use self::inner::{Inner, Running};
+use self::inner::{Alone, Inner, Running, spawn_error};
 use crate::agent::Agent;
 use crate::check::{self, Inside};
 use crate::client::Engine;
@@ -115,7 +115,7 @@ impl Container {
                 given_up: tokio::sync::Notify::new(),
                 left: Mutex::default(),
                 failure: Mutex::default(),
-                alone: per_command::Alone::default(),
+                alone: Alone::default(),
             }),
         })
     }
@@ -429,10 +429,6 @@ impl Engine {
             why: format!("the engine's processors are {needs}, and this version carries a program for {has}"),
         })
     }
-}
-
-fn spawn_error(error: ContainerError) -> SpawnError {
-    SpawnError::Environment(Box::new(error))
 }
 
 impl Environment for Container {

@@ -1,16 +1,17 @@
 //! What an environment of this kind has: its engine, its image and, once one runs, its container.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shieling::changes::Rule;
 use shieling::environment::{Enforcement, WriteBack};
 use shieling::outcome::{Changes, Confinement};
+use shieling::process::SpawnError;
 use shieling_remote::{Base, Remote};
 
 use super::image::Progress;
-use super::per_command::Alone;
 use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
@@ -68,6 +69,32 @@ pub(super) struct WorkspaceBase {
     pub(super) base: Base,
     /// What takes it here; nothing once it is taken.
     pub(super) back: Mutex<Option<WriteBack>>,
+}
+
+/// The containers of single commands.
+#[derive(Default)]
+pub(super) struct Alone {
+    containers: Mutex<BTreeMap<u64, Arc<Running>>>,
+    pub(super) last: AtomicU64,
+    /// How many start.
+    pub(super) starting: AtomicUsize,
+    latest: Mutex<Option<Arc<Running>>>,
+}
+
+impl Alone {
+    /// Those that are not known to be removed.
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Running>>> {
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The latest one, for what it has told of itself; its link may be over.
+    pub(super) fn latest(&self) -> Option<Arc<Running>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_latest(&self, running: &Arc<Running>) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(running));
+    }
 }
 
 impl Inner {
@@ -128,6 +155,11 @@ impl Inner {
             ..shieling_remote::agent::Setup::default()
         }
     }
+}
+
+/// Why no command starts where the container does not.
+pub(super) fn spawn_error(error: ContainerError) -> SpawnError {
+    SpawnError::Environment(Box::new(error))
 }
 
 /// Does something on a thread of its own and waits for it: the caller may be in an event loop. Nothing if there is no

@@ -1,9 +1,8 @@
 //! A container for each command: made for it with the limits of all, and removed once nothing of the command is left,
 //! however that ended.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use shieling::approval::Approved;
@@ -11,34 +10,12 @@ use shieling::environment::Environment as _;
 use shieling::process::{AtEnd, Process, SpawnError, Streams};
 use shieling::request::Command;
 
-use super::inner::{Inner, Running, in_background};
-use super::{own, spawn_error};
+use super::inner::{Inner, Running, in_background, spawn_error};
+use super::own;
 use crate::error::ContainerError;
 
 /// How long to wait between two looks at what is removed.
 const LOOKING: Duration = Duration::from_millis(10);
-
-/// The containers of single commands that are not known to be removed.
-#[derive(Default)]
-pub(super) struct Alone {
-    containers: Mutex<BTreeMap<u64, Arc<Running>>>,
-    last: AtomicU64,
-    /// How many start.
-    starting: AtomicUsize,
-    /// The latest one, for what it has told of itself; its link may be over.
-    latest: Mutex<Option<Arc<Running>>>,
-}
-
-impl Alone {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Running>>> {
-        self.containers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The latest container, which may have ended.
-    pub(super) fn latest(&self) -> Option<Arc<Running>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
 
 /// A container in which one command runs. Dropping it removes the container in the background.
 struct Single {
@@ -81,7 +58,7 @@ impl Inner {
         let running = Arc::new(self.begun().await?);
         let number = self.alone.last.fetch_add(1, Ordering::Relaxed);
         self.alone.lock().insert(number, Arc::clone(&running));
-        *self.alone.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&running));
+        self.alone.set_latest(&running);
         Ok(Single {
             inner: Arc::clone(self),
             running,
