@@ -3,11 +3,15 @@
 #![expect(clippy::disallowed_methods, reason = "who this process is stands in /proc")]
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::client::{Engine, escaped};
 use crate::error::EngineError;
+
+/// How long to wait for a container that ends by itself before its removal is tried again.
+const ENDING: Duration = Duration::from_millis(50);
 
 /// The label that names the owner.
 pub(crate) const LABEL: &str = "dev.shieling.owner";
@@ -117,10 +121,20 @@ pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), EngineError>
 /// As [`remove`], and whether there was one.
 pub(crate) async fn removed(engine: &Engine, id: &str) -> Result<bool, EngineError> {
     let id = escaped(id);
-    match engine
-        .delete(&format!("/containers/{id}?force=true&v=true"), "to remove a container")
-        .await
-    {
+    let path = format!("/containers/{id}?force=true&v=true");
+    let begun = Instant::now();
+    let deleted = loop {
+        match engine.delete(&path, "to remove a container").await {
+            // Podman says so of one that ends by itself at this moment.
+            Err(EngineError::Refused { message, .. })
+                if message.contains("container state improper") && begun.elapsed() < engine.removing() =>
+            {
+                tokio::time::sleep(ENDING).await;
+            }
+            deleted => break deleted,
+        }
+    };
+    match deleted {
         Err(EngineError::Refused { status: 404, .. }) => Ok(false),
         // Somebody else removes it; it is waited for.
         Err(EngineError::Refused { status: 409, .. }) => {
