@@ -250,9 +250,8 @@ class AsyncShieling:
         >>> import asyncio
         >>> async def example():
         ...     async with AsyncShieling("memory") as shieling:
-        ...         pass
+        ...         print(shieling.changes_at_close)
         >>> asyncio.run(example())
-        >>> print(shieling.changes_at_close)
         None
         """
         return self._changes_at_close
@@ -264,9 +263,8 @@ class AsyncShieling:
         >>> import asyncio
         >>> async def example():
         ...     async with AsyncShieling("memory") as shieling:
-        ...         pass
+        ...         print(shieling.close_error)
         >>> asyncio.run(example())
-        >>> print(shieling.close_error)
         None
         """
         return self._close_error

@@ -236,8 +236,7 @@ class Shieling:
         ``None`` before that, and where nothing had changed.
 
         >>> with Shieling("memory") as shieling:
-        ...     pass
-        >>> print(shieling.changes_at_close)
+        ...     print(shieling.changes_at_close)
         None
         """
         return self._changes_at_close
@@ -247,8 +246,7 @@ class Shieling:
         """What went wrong when this was closed: why changes did not come back, or what may be left of a container.
 
         >>> with Shieling("memory") as shieling:
-        ...     pass
-        >>> print(shieling.close_error)
+        ...     print(shieling.close_error)
         None
         """
         return self._close_error
