@@ -45,6 +45,10 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
     {
         return Ok(());
     }
+    let starts_unknown = |bring: &Bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_));
+    if program.has_unknown_operands && program.always.iter().any(starts_unknown) {
+        run.args.iter().for_each(|word| may_bring_a_command(word, run, reader));
+    }
     let found = parse(program, &run.args);
     if !program.subs.is_empty() {
         return subcommand(program, run, found, reader);
@@ -348,11 +352,16 @@ pub(super) fn record_options(
     }
     let launches = program.has_launching_options;
     if program.has_risky_options || program.has_acting_operands {
+        let starts = launches || program.has_launching_operands;
         for word in &found.split {
-            may_be_option(word, launches || program.has_launching_operands, run, reader);
-            if word.fields == Fields::Spread && (launches || program.has_launching_operands) {
-                may_bring_a_command(word, run, reader);
-            }
+            may_be_option(word, starts, run, reader);
+        }
+        // Where an option or an assignment stands before the command, the rest of its words are the command.
+        let begins =
+            |word: &&Word| word.fields == Fields::Spread || program.has_launching_operands && !word.prefix().is_empty();
+        let doubtful = found.doubtful.iter().filter(begins);
+        for word in found.split.iter().chain(doubtful).filter(|_| starts) {
+            may_bring_a_command(word, run, reader);
         }
     }
     if program.has_risky_options {
@@ -377,10 +386,14 @@ pub(super) fn may_be_option(word: &Word, launches: bool, run: &Run, reader: &mut
     );
 }
 
-/// Records that a word, which is several, can bring a command that the program starts.
+/// Records that a word can bring a command that the program starts, if it may be several. One that is as the shell was
+/// started with it is trusted.
 pub(super) fn may_bring_a_command(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    if !word.may_be_several() || reader.is_ambient(word) {
+        return;
+    }
     let because = format!(
-        "as several words it can bring a command that `{}` starts; write the words out",
+        "as several words it can bring a command that `{}` starts; put it in double quotes, or write the words out",
         run.name
     );
     let action = Action::Doubt(Doubt::Launch, because);

@@ -126,9 +126,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
                 super::apply::may_be_option(word, true, run, reader);
-                if word.fields == Fields::Spread {
-                    super::apply::may_bring_a_command(word, run, reader);
-                }
+                super::apply::may_bring_a_command(word, run, reader);
             }
             continue;
         };
@@ -219,9 +217,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                             if value.fields.is_any() && value.is_dashed() == Known::Maybe {
                                 super::apply::may_be_option(value, true, run, reader);
                             }
-                            if value.fields == Fields::Spread {
-                                super::apply::may_bring_a_command(value, run, reader);
-                            }
+                            super::apply::may_bring_a_command(value, run, reader);
                         }
                         at += arity;
                         if matches!(test, "-H" | "-L" | "-P" | "-D") {

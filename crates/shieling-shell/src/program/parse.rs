@@ -86,7 +86,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             rest = value
                 .as_ref()
                 .filter(|value| {
-                    value.fields == Fields::Spread || value.fields != Fields::One && value.is_dashed() == Known::Maybe
+                    value.may_be_several() || value.fields != Fields::One && value.is_dashed() == Known::Maybe
                 })
                 .cloned();
             value
@@ -111,7 +111,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             cluster(program, word, usize::from(!bare), &mut next, &mut found);
         }
         found.split.extend(rest);
-        if word.fields == Fields::Spread {
+        if word.may_be_several() {
             found.split.push(word.clone());
         }
     }

@@ -1023,6 +1023,7 @@ fn flock(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     {
         return Ok(());
     }
+    super::apply::may_bring_a_command(lock, run, reader);
     apply_role(Role::Write, lock, run, reader)?;
     match rest.first().and_then(Word::known).as_deref() {
         Some("-c" | "--command") => rest

@@ -621,6 +621,8 @@ pub(crate) struct Program {
     /// Whether an operand can change, start or send anything.
     pub(crate) has_acting_operands: bool,
     pub(crate) has_launching_operands: bool,
+    /// Whether it is not known what an operand is.
+    pub(crate) has_unknown_operands: bool,
     /// Whether any option of it could start something.
     pub(crate) has_launching_options: bool,
 }
@@ -880,6 +882,7 @@ fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
     let roles = || operands.head.iter().chain(&operands.rest).chain(&operands.tail);
     program.has_acting_operands = !roles().all(|role| role.is_harmless());
     program.has_launching_operands = roles().any(|role| role.launches());
+    program.has_unknown_operands = roles().any(|role| *role == Role::Unknown);
     (program, faults)
 }
 

@@ -83,24 +83,32 @@ impl Reader<'_> {
                 .iter()
                 .try_for_each(|one| self.evaluates(&one.atoms, text, span));
         }
-        let mut expression = String::new();
+        // A number that is not known may be nothing, so that what stands around it is put together.
+        let (mut apart, mut together) = (String::new(), String::new());
         for atom in atoms {
             match atom {
-                Atom::Text(part) => expression.push_str(part),
-                // It may be empty, so that what stands around it is put together, or be a part of a name.
-                Atom::Hidden(Hidden::Number)
-                    if !ends_in_name(&expression) && !expression.ends_with(['$', '{', '\\']) =>
-                {
-                    expression.push(' ')
+                Atom::Text(part) => {
+                    apart.push_str(part);
+                    together.push_str(part);
                 }
-                // A file may have any name.
+                Atom::Hidden(Hidden::Number) if !ends_in_name(&apart) && !apart.ends_with(['$', '{', '\\']) => {
+                    apart.push(' ')
+                }
+                // A file may have any name, and a number may be a part of one.
                 Atom::One | Atom::Star | Atom::Found | Atom::Here | Atom::Hidden(_) | Atom::OneOf(_) => {
                     self.evaluates_unknown(span);
-                    expression.push(' ');
+                    apart.push(' ');
                 }
             }
         }
-        self.names(&expression, span)?;
+        if together != apart {
+            self.expression(&together, text, span)?;
+        }
+        self.expression(&apart, text, span)
+    }
+
+    fn expression(&mut self, expression: &str, text: &str, span: Span) -> Result<(), Unreadable> {
+        self.names(expression, span)?;
         // Quotes that a value brings stay, and those of the text go, with what joins its lines.
         let plain: String = expression
             .replace("\\\n", "")

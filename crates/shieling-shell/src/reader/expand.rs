@@ -165,9 +165,15 @@ impl Reader<'_> {
         }
         let atoms = joined(atoms);
         if self.plain_sh && may_match_dots(&atoms) {
-            let because = "`sh` may be another shell than bash, to which this wildcard also matches `..`; start `bash` \
-                           instead";
-            self.doubt(Doubt::Launch, text, because, span, None);
+            // To another shell than bash it also matches `..`, and what follows can lead anywhere.
+            let anywhere = vec![Atom::Text("./".to_owned()), Atom::Hidden(Hidden::Anything)];
+            let anywhere = Word {
+                atoms: anywhere.into(),
+                fields: Fields::One,
+                span,
+                written: text.into(),
+            };
+            self.effect(Action::Names(anywhere), text, span, None, Via::Operand);
         }
         Ok(vec![Word {
             atoms: atoms.into(),
@@ -192,8 +198,15 @@ impl Reader<'_> {
             indirect,
             operation,
         } = expansion;
-        let within = |word: &str| ["$@", "${@", "[@]", "@}", "${!"].iter().any(|part| word.contains(part));
+        let within = |word: &str| {
+            let parts = ["$@", "${@", "[@]", "@}", "${!", "$'", "$\""];
+            parts.iter().any(|part| word.contains(part))
+        };
         match (parameter, operation) {
+            // It is decoded first, and may be `@`.
+            (Parameter::Element { subscript, .. }, _) if ["$'", "$\""].iter().any(|open| subscript.contains(open)) => {
+                Some(Spread::Hidden)
+            }
             (
                 _,
                 Operation::Default(word)

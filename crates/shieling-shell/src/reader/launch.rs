@@ -551,8 +551,9 @@ impl Reader<'_> {
                 let hazard = options().any(|word| match word.known() {
                     Some(text) => {
                         // Those of one letter: for `histexpand`, by which `!` brings back what was only data, and others.
-                        matches!(&*text, "keyword" | "posix" | "histexpand")
+                        matches!(&*text, "keyword" | "posix" | "histexpand" | "braceexpand")
                             || text.starts_with('-') && text.contains(['k', 'H'])
+                            || text.starts_with('+') && text.contains('B')
                     }
                     None => word.is_dashed() != Known::No,
                 });
@@ -693,7 +694,8 @@ impl Reader<'_> {
             Some("globskipdots") => {
                 self.doubt_command(run, "with it, or without, wildcards that begin with a dot match `..`");
             }
-            Some("extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo") | None => {
+            Some("braceexpand" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
+            | None => {
                 self.doubt_command(run, "it changes what the words of later commands mean");
             }
             Some("allexport") => self.exports_all(run),
@@ -800,6 +802,10 @@ impl Reader<'_> {
             }
             // What follows such a letter in the same word is its value.
             let value_follows = text.find(|flag| valued.contains(flag)) == Some(text.len() - 1);
+            let value = args.get(at + 1).filter(|value| value_follows && value.may_be_several());
+            if let Some(value) = value {
+                self.unknown_text(value, run);
+            }
             at += 1 + usize::from(value_follows);
         }
         args.get(at..).unwrap_or_default().to_vec()
@@ -826,6 +832,11 @@ impl Reader<'_> {
                         args.next().cloned()
                     };
                     let Some(value) = value else { continue };
+                    if value.may_be_several() && !self.is_ambient(&value) {
+                        let because = "as several words it can name variables, whose subscripts are evaluated; put it in \
+                                       double quotes";
+                        self.doubt(Doubt::Launch, value.shown(), because, value.span, Some(run.index));
+                    }
                     if names_too.contains(&flag.to_string().as_str()) {
                         names.push(value);
                     } else {
@@ -874,7 +885,7 @@ impl Reader<'_> {
 
     /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
     /// given it that.
-    fn is_ambient(&mut self, word: &Word) -> bool {
+    pub(crate) fn is_ambient(&mut self, word: &Word) -> bool {
         let name = word.written.strip_prefix('$').unwrap_or_default();
         let name = name
             .strip_prefix('{')
@@ -888,7 +899,13 @@ impl Reader<'_> {
         let Defined { earlier, functions, .. } = &self.defined;
         let is_function = functions.contains(name) || earlier.functions.contains(name);
         // Where it is quoted, or comes out of an expansion, no alias is looked for.
-        let is_alias = || earlier.aliases.contains(name) && *first.written == *name && self.written(first.span) == name;
+        // Nor for the name that one stands for, which is a program.
+        let is_alias = || {
+            earlier.aliases.contains(name)
+                && !self.aliases.iter().any(|followed| followed == name)
+                && *first.written == *name
+                && self.written(first.span) == name
+        };
         (is_function || is_alias()) && self.keeps(name)
     }
 

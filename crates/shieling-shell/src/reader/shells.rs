@@ -70,6 +70,9 @@ impl Reader<'_> {
                 option if option.starts_with("--") => {}
                 option if option.starts_with(['-', '+']) => {
                     let sets = option.starts_with('-');
+                    if !sets && option.contains('B') {
+                        self.shell_option(&Word::text("braceexpand", word.span), run);
+                    }
                     if sets && option.contains('i') {
                         let because = "an interactive shell runs its start-up files and writes its history".to_owned();
                         self.doubt(Doubt::Program, option, because, word.span, Some(run.index));
@@ -94,7 +97,7 @@ impl Reader<'_> {
                         match name.known().as_deref() {
                             Some("noexec") => only_parses = sets,
                             None => self.unknown_text(name, run),
-                            Some("globskipdots") => self.shell_option(name, run),
+                            Some("globskipdots" | "braceexpand") => self.shell_option(name, run),
                             Some(_) if sets => self.shell_option(name, run),
                             Some(_) => {}
                         }

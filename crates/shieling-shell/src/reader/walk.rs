@@ -17,7 +17,7 @@ use crate::syntax::tree::{
 };
 use crate::syntax::{self, tree};
 use crate::variables::{Attached, Influence, OPTIONAL_LOCKS, Variables, influence};
-use crate::word::{Atom, Fields, Hidden, Word};
+use crate::word::{Atom, Fields, Hidden, Known, Word};
 
 impl Reader<'_> {
     /// Parses a text and follows every command in it.
@@ -613,6 +613,16 @@ impl Reader<'_> {
                 .filter(|name| self.found.values(name).is_none())
                 .cloned()
                 .collect();
+            let makes_integers = |word: &Word| match word.known() {
+                Some(text) => text.starts_with('-') && text.contains('i'),
+                None => !word.written.contains('=') && word.is_dashed() != Known::No,
+            };
+            if argv.iter().any(makes_integers) {
+                // Their elements are evaluated as they are given.
+                let names = declared.iter().map(|assignment| assignment.name.clone());
+                self.found.integers.extend(names);
+                self.looked_up = true;
+            }
             declared
                 .iter()
                 .try_for_each(|assignment| self.assignment(assignment, source))?;

@@ -40,8 +40,16 @@ impl Entry {
         let program = self.tokens.first()?.rsplit('/').next()?.to_owned();
         (1..command.argv.len()).find_map(|at| {
             let word = &command.argv[at];
-            let text = word.known()?;
-            let starts = text.rsplit(['/', '#']).next() == Some(program.as_str());
+            let is_program = |text: &str| text.rsplit(['/', '#']).next() == Some(program.as_str());
+            let Some(text) = word.known() else {
+                let is_element = |one: &[Atom]| matches!(one, [Atom::Text(text)] if is_program(text));
+                let elements = match &*word.atoms {
+                    [Atom::OneOf(elements)] if word.fields == Fields::Spread => elements.as_slice(),
+                    _ => &[],
+                };
+                return elements.iter().any(|one| is_element(one)).then_some(word.span);
+            };
+            let starts = is_program(&text);
             let given = command.argv[at - 1]
                 .known()
                 .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));

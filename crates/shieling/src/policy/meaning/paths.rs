@@ -394,7 +394,7 @@ enum Place {
 }
 
 /// How many directories `**` is taken for at most.
-const DEEPEST: usize = 12;
+const DEEPEST: usize = 40;
 
 /// Asks about each path that a word can be read as, from any directory that the text may be in.
 fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Known {
