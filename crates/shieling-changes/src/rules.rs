@@ -1,5 +1,6 @@
 //! Rules of the caller about changes, beside those of the gate.
 
+use std::any::Any;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +12,16 @@ use crate::scan::{Action, Change};
 pub const RULE: &str = "policy";
 
 /// Says which changes a rule is about.
-pub trait Matcher: Send + Sync + fmt::Debug {
+pub trait Matcher: Any + Send + Sync + fmt::Debug {
     /// Whether it is about this change of a path, relative to the workspace. A directory that matches is held back with
     /// all that is below it.
     fn matches(&self, action: Action, path: &Path, is_directory: bool) -> bool;
+
+    /// Whether the other one is about the same changes. Default: no, so that a rule equals its clones alone.
+    fn is_same(&self, other: &dyn Matcher) -> bool {
+        let _ = other;
+        false
+    }
 }
 
 /// Holds changes back: all that match, or, with a bound, all that match once there is more of it.
@@ -34,6 +41,30 @@ pub struct Rule {
     pub because: String,
     /// What to do instead.
     pub instead: String,
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            matcher,
+            max_files,
+            max_bytes,
+            asks,
+            because,
+            instead,
+        } = self;
+        (name, max_files, max_bytes, asks, because, instead)
+            == (
+                &other.name,
+                &other.max_files,
+                &other.max_bytes,
+                &other.asks,
+                &other.because,
+                &other.instead,
+            )
+            && (Arc::ptr_eq(matcher, &other.matcher) || matcher.is_same(&*other.matcher))
+    }
 }
 
 impl Rule {

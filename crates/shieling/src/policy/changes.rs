@@ -5,6 +5,7 @@
 //! only once there is more of them; such a rule without paths is about all. The strictest rule wins. Where a file has a
 //! rule that allows changes and is not `default = "allow"`, all that none allows is held back.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::meaning::paths::Hidden;
 use super::verdict::Decision;
 
 /// The changes that one rule is about.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Changed {
     /// Changed in any way.
     pub(super) changes: Option<Hidden>,
@@ -81,10 +82,14 @@ impl Matcher for Changed {
         // What stands in the place of a directory hides, and as a link shows other files as, what is in it.
         self.is_about(action, path, is_directory) || !is_directory && self.is_about(action, &path.join("x"), false)
     }
+
+    fn is_same(&self, other: &dyn Matcher) -> bool {
+        (other as &dyn Any).downcast_ref() == Some(self)
+    }
 }
 
 /// What no rule allows.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Others {
     allowed: Vec<Changed>,
 }
@@ -94,6 +99,10 @@ impl Matcher for Others {
         let mut allowed = self.allowed.iter();
         // A directory is held back with all in it, of which some may be allowed.
         !is_directory && !allowed.any(|changed| changed.is_about(action, path, is_directory))
+    }
+
+    fn is_same(&self, other: &dyn Matcher) -> bool {
+        (other as &dyn Any).downcast_ref() == Some(self)
     }
 }
 

@@ -30,9 +30,8 @@ pub(super) struct Bound;
 
 impl ChangeRules {
     pub(super) fn bind(&self, rules: Vec<Rule>) -> Result<(), Bound> {
-        let told = format!("{rules:?}");
-        let bound = self.0.get_or_init(|| rules);
-        (format!("{bound:?}") == told).then_some(()).ok_or(Bound)
+        let bound = self.0.get_or_init(|| rules.clone());
+        (*bound == rules).then_some(()).ok_or(Bound)
     }
 
     pub(super) fn bound(&self) -> Vec<Rule> {

@@ -100,6 +100,13 @@ pub(in crate::policy) struct Hidden {
     kept: Vec<(usize, Vec<Token>)>,
 }
 
+impl PartialEq for Hidden {
+    /// All else is made from the lines.
+    fn eq(&self, other: &Self) -> bool {
+        self.lines == other.lines
+    }
+}
+
 /// A line of a list, as a pattern for whole paths.
 #[derive(Debug, Clone)]
 struct Pattern {
