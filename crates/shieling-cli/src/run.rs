@@ -240,7 +240,10 @@ impl Library {
         if let Some((changes, error)) = environment.settled_at_close() {
             outcome.changes = Some(changes);
             if let Some(error) = error {
-                outcome.error.get_or_insert(error);
+                outcome.error = Some(match outcome.error.take() {
+                    Some(before) => format!("{before}; {error}"),
+                    None => error,
+                });
             }
         }
         if let Some(left) = environment.left_at_close() {
@@ -395,10 +398,9 @@ impl Library {
         }
         let terminal = OnceLock::new();
         let feed = OnceLock::new();
-        let approved = OnceLock::new();
+        let started = OnceLock::new();
         // Only once it was approved: the person answers on a terminal that is as it was.
         let streams = || {
-            approved.get_or_init(|| ());
             if let Some(pair) = pair {
                 let mut inner = Inner::open(pair)?;
                 let theirs = inner.take().map_or(Streams::Output, Streams::Terminal);
@@ -418,6 +420,8 @@ impl Library {
         };
         let (stop, stopped) = oneshot::channel();
         let stopped = async {
+            // This is polled once the command has started, and not before.
+            started.get_or_init(|| ());
             match stopped.await {
                 Ok(grace) => grace,
                 Err(_) => std::future::pending().await,
@@ -436,7 +440,8 @@ impl Library {
                         terminal.resize();
                     },
                     signal = signals.recv() => {
-                        let stop = stop.take().filter(|_| approved.get().is_some());
+                        // What has not started is given up with all that is made for it, such as a copy of the workspace.
+                        let stop = stop.take().filter(|_| started.get().is_some());
                         if stop.is_none_or(|stop| stop.send(GRACE).is_err()) {
                             break Err(Ok(Ran::Stopped { signal }));
                         }

@@ -29,6 +29,9 @@ mod direct;
 mod guide;
 #[path = "cli/help.rs"]
 mod help;
+#[cfg(feature = "container")]
+#[path = "cli/interrupted.rs"]
+mod interrupted;
 #[path = "cli/killed.rs"]
 mod killed;
 #[path = "cli/memory.rs"]
