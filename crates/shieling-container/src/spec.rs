@@ -61,6 +61,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) readonly: bool,
     /// Whether the engine maps the user that has its socket onto a user inside.
     pub(crate) keep_id: bool,
+    /// Whether the engine takes an owner for a directory in memory, as Docker does.
+    pub(crate) gives_memory: bool,
 }
 
 impl Wanted<'_> {
@@ -126,7 +128,13 @@ impl Wanted<'_> {
             tmpfs.insert("/tmp".to_owned(), mode(Some(options.tmp)));
         }
         if options.mounted_workspace().is_none() {
-            tmpfs.insert(text(&options.workdir), mode(options.workspace_size()));
+            let mut asked = mode(options.workspace_size());
+            // The runtime gives it the mode of a directory that the image may have there.
+            let owner = self.user.filter(|_| self.gives_memory && !self.keep_id);
+            if let (Some((user, group)), Some(text)) = (owner.and_then(|user| user.split_once(':')), asked.as_str()) {
+                asked = json!(format!("{text},uid={user},gid={group}"));
+            }
+            tmpfs.insert(self::text(&options.workdir), asked);
         }
         let mut host = json!({
             "AutoRemove": true,
@@ -200,6 +208,7 @@ mod tests {
             owner: None,
             readonly: false,
             keep_id: false,
+            gives_memory: true,
         }
         .body()
     }
@@ -227,9 +236,13 @@ mod tests {
         options.workspace = Some("/home/user/project".into());
         options.workspace_copy = Some(crate::options::WorkspaceCopy::In);
         let of = |options: &Options| body(options)["HostConfig"]["Tmpfs"]["/workspace"].clone();
-        assert_eq!(of(&options), "rw,nosuid,nodev,exec,mode=1777,size=402653184");
+        let nobody = "uid=65534,gid=65534";
+        assert_eq!(
+            of(&options),
+            format!("rw,nosuid,nodev,exec,mode=1777,size=402653184,{nobody}")
+        );
         options.unlimited = true;
-        assert_eq!(of(&options), "rw,nosuid,nodev,exec,mode=1777");
+        assert_eq!(of(&options), format!("rw,nosuid,nodev,exec,mode=1777,{nobody}"));
         options.workspace_copy = None;
         assert!(of(&options).is_null());
     }

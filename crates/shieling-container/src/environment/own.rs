@@ -38,6 +38,7 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         owner: owner.as_ref().map(Owner::label),
         readonly: inner.readonly(),
         keep_id: inner.keep_id(),
+        gives_memory: !inner.engine.is_podman(),
     };
     let body = wanted.body();
     let name = unique(owner.as_ref());
