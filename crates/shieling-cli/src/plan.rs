@@ -789,6 +789,9 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
     if is_staged && (env != EnvironmentName::Sandbox || is_far) {
         let why = match env {
             _ if is_far => "changes are staged on this machine alone",
+            EnvironmentName::Container if settings.workspace_copy == Some(WorkspaceCopy::Both) => {
+                "what changes in a copy of the workspace is judged and moved at the end by `--workspace-copy both` itself"
+            }
             EnvironmentName::Container => "a container writes into what is mounted in it, at once",
             EnvironmentName::Memory => {
                 "files in memory are no workspace of yours: nothing of them reaches one, and all of them end with it"
@@ -800,6 +803,11 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
             EnvironmentName::Memory => {
                 "leave it out here: it is as `discard` would be; the library takes a state back with `Memory::snapshot` and \
                  `restore`; `--env sandbox` stages changes of a workspace"
+            }
+            EnvironmentName::Container if settings.workspace_copy == Some(WorkspaceCopy::Both) => "leave it out here",
+            EnvironmentName::Container => {
+                "leave it out here; `--workspace-copy both` judges what changes and moves it at the end, and `--env sandbox` \
+                 stages changes"
             }
             _ => "leave it out here, or use `--env sandbox`, which stages changes",
         };
