@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, XattrFlags,
+    AtFlags, CWD, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags,
 };
 use rustix::io::Errno;
 
@@ -418,7 +418,7 @@ impl Directory {
     }
 
     /// Copies a node that is no directory, or makes an empty directory like it, under a name that is free: its
-    /// content with its holes, its mode, times and attributes, and not an overlay's marks.
+    /// content with its holes, its mode, times, attributes and, as root, its owner, and not an overlay's marks.
     pub(crate) fn copy(&self, name: &OsStr, node: &Node, to: &Self, new: &OsStr) -> io::Result<()> {
         match node.kind {
             Kind::File => {
@@ -446,12 +446,61 @@ impl Directory {
             // A socket is of no use without the program that listens at it, and a device cannot have been made.
             Kind::Socket | Kind::Device => return Err(Errno::OPNOTSUPP.into()),
         }
+        if rustix::process::geteuid().is_root()
+            && let Some(owner) = self.owner_of(name)?
+            && to.owner_of(new)? != Some(owner)
+        {
+            match to.give(new, owner, node) {
+                // In a namespace without this user, for one.
+                Ok(()) | Err(Errno::PERM | Errno::INVAL) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
         Ok(())
     }
 
     /// Makes an overlay's mark that nothing is there.
     pub(crate) fn white_out(&self, name: &OsStr) -> Result<(), Errno> {
         rustix::fs::mknodat(self, name, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
+    }
+
+    /// Returns the owner and the group of a name, if it is there.
+    pub(crate) fn owner_of(&self, name: &OsStr) -> Result<Option<(Uid, Gid)>, Errno> {
+        match rustix::fs::statat(self, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some((Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid)))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Returns its own owner and group.
+    pub(crate) fn owner(&self) -> Result<(Uid, Gid), Errno> {
+        let found = rustix::fs::fstat(self)?;
+        Ok((Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid)))
+    }
+
+    /// Gives a name this owner and group. Its mode stays, for which this is `node`.
+    pub(crate) fn give(&self, name: &OsStr, (user, group): (Uid, Gid), node: &Node) -> Result<(), Errno> {
+        rustix::fs::chownat(self, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
+        match node.kind {
+            Kind::Symlink => Ok(()),
+            // The kernel takes set-id bits with the owner.
+            _ => self.set_mode(name, node.mode),
+        }
+    }
+
+    /// Copies the attributes of the file of this name in `from` to the file of this name here, which has this mode.
+    pub(crate) fn take_attributes(&self, name: &OsStr, from: &Self, mode: u32) -> io::Result<()> {
+        if from.attributes_of(name)?.is_empty() {
+            return Ok(());
+        }
+        let place = from.read(name)?;
+        let own = self.read(name)?;
+        // Attributes are written by whoever may write the file.
+        self.set_mode(name, mode | 0o600)?;
+        let copied = copy_attributes(&place_of(place.as_fd()), &place_of(own.as_fd()));
+        self.set_mode(name, mode)?;
+        copied
     }
 
     /// Whether two files have the same attributes, an overlay's marks aside.

@@ -71,6 +71,14 @@ pub enum ChangesError {
         /// The state, as a word.
         state: &'static str,
     },
+    /// The set is being filled, or that was broken off.
+    #[error("the change set `{id}` is incomplete: {}", incomplete(*.is_live))]
+    Incomplete {
+        /// The id.
+        id: String,
+        /// Whether it is still being filled.
+        is_live: bool,
+    },
     /// A sandbox works in the set.
     #[error("a sandbox is working in the change set `{id}`")]
     Busy {
@@ -110,6 +118,13 @@ pub enum ChangesError {
         /// The path, relative to the workspace.
         path: PathBuf,
     },
+}
+
+fn incomplete(is_live: bool) -> &'static str {
+    match is_live {
+        true => "commands still work on a copy of its workspace, and their changes are stored when that ends",
+        false => "copying the changes into it was interrupted, and some of them are missing",
+    }
 }
 
 /// Names what was being done when an operation failed.

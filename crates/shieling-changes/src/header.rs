@@ -51,6 +51,9 @@ pub enum State {
     Committed,
     /// Its changes were in the workspace and were taken back. They wait again.
     Undone,
+    /// It is being filled from a copy of the workspace, or that was broken off: some of its changes are missing, so
+    /// that it cannot be applied.
+    Incomplete,
 }
 
 impl State {
@@ -61,6 +64,7 @@ impl State {
             Self::Conflict => "conflict",
             Self::Committed => "committed",
             Self::Undone => "undone",
+            Self::Incomplete => "incomplete",
         }
     }
 }
@@ -111,6 +115,9 @@ pub(crate) struct Header {
     /// Stored after the rest, where sets of before have nothing.
     #[serde(skip)]
     pub(crate) renames: u64,
+    /// Whether it is filled from a copy of the workspace, whose files have lost their owners. Stored after the rest too.
+    #[serde(skip)]
+    pub(crate) is_copy: bool,
 }
 
 impl Header {
@@ -128,6 +135,7 @@ impl Header {
             held_back: 0,
             command: None,
             renames: 0,
+            is_copy: false,
         }
     }
 
@@ -139,7 +147,10 @@ impl Header {
         };
         let (mut header, rest): (Self, _) =
             postcard::take_from_bytes(&bytes).map_err(|_| damaged("its header cannot be read"))?;
-        header.renames = postcard::from_bytes(rest).unwrap_or_default();
+        if let Ok((renames, rest)) = postcard::take_from_bytes(rest) {
+            header.renames = renames;
+            header.is_copy = postcard::from_bytes(rest).unwrap_or_default();
+        }
         if header.version != VERSION {
             return Err(damaged("it was made by another version of Shieling"));
         }
@@ -147,7 +158,8 @@ impl Header {
     }
 
     pub(crate) fn write(&self, directory: &Directory) -> Result<(), ChangesError> {
-        let bytes = postcard::to_allocvec(&(self, self.renames)).expect("plain data can always be encoded");
+        let bytes =
+            postcard::to_allocvec(&(self, self.renames, self.is_copy)).expect("plain data can always be encoded");
         directory.replace(HEADER, &bytes).doing("write", HEADER)
     }
 }

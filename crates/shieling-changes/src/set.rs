@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use shieling_gate::{Change as JudgedChange, Decision, Entry, Gate, Lead};
@@ -15,10 +16,12 @@ use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
+use crate::held::{Held, HeldPaths, changes_owner, conceals, fixed, hidden, owned, ruled};
 use crate::node::{Kind, Node, Time};
+use crate::owners::Owners;
 use crate::plan::{PLAN, Step, Writer};
 use crate::renames::{Candidates, Rename};
-use crate::rules::{RULE, Reason, Rule, Tally};
+use crate::rules::{Matcher, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
 
@@ -62,6 +65,8 @@ pub struct Surroundings {
     pub fixed: Vec<PathBuf>,
     /// What the caller's policy holds back beside what the gate does.
     pub rules: Vec<Rule>,
+    /// What of the workspace does not exist for commands. What they make there is held back, and is never a conflict.
+    pub hidden: Option<Arc<dyn Matcher>>,
 }
 
 impl Surroundings {
@@ -105,20 +110,6 @@ impl Choice {
     pub(crate) fn is_below(&self, path: &Path) -> bool {
         !self.has(path) && self.only.iter().any(|only| only.starts_with(path))
     }
-}
-
-/// A path that is held back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// The path, relative to the workspace.
-    pub path: PathBuf,
-    /// The gate's rule, or [`RULE`](crate::RULE) if it is one of the caller's, or
-    /// [`UNCOPIED`](crate::UNCOPIED).
-    pub rule: &'static str,
-    /// Why.
-    pub because: String,
-    /// What to do instead.
-    pub instead: String,
 }
 
 /// A path that changed on both sides.
@@ -256,9 +247,6 @@ pub struct ChangeSet {
     pub(crate) is_live: bool,
 }
 
-/// All paths that are held back, where they are needed.
-pub(crate) type HeldPaths = BTreeSet<PathBuf>;
-
 impl ChangeSet {
     /// Returns its id.
     pub fn id(&self) -> &str {
@@ -376,7 +364,8 @@ impl ChangeSet {
         Ok((directory, name))
     }
 
-    /// Says that a path of the workspace is gone in the layer, unless something above it is gone or no directory there.
+    /// Marks a path of the workspace as gone in the layer. In a directory that is gone, or that something else replaces,
+    /// no mark is needed.
     ///
     /// # Errors
     /// If that cannot be written.
@@ -388,22 +377,50 @@ impl ChangeSet {
                 return Ok(());
             }
         }
+        let tree = self.tree()?;
+        let above = path.ancestors().skip(1).filter(|one| !one.as_os_str().is_empty());
+        let mut modes = Vec::new();
+        for one in above {
+            let there = layer.look_beneath(one).doing("look at", one)?;
+            let node = match &there {
+                Some(_) => there.clone(),
+                None => tree.look_beneath(one).doing("look at", one)?,
+            };
+            modes.push((one, node.map_or(0o755, |node| node.mode), there.is_some()));
+        }
+        for (one, mode, _) in modes
+            .iter()
+            .rev()
+            .filter(|(_, mode, is_there)| *is_there && mode & 0o700 != 0o700)
+        {
+            layer.set_mode_beneath(one, mode | 0o700).doing("open", *one)?;
+        }
         let (directory, name) = self.make_above(path)?;
-        directory.white_out(name).doing("remove", path)
+        directory.white_out(name).doing("remove", path)?;
+        // Commands may have given them other modes than the workspace, and modes that keep their owner out.
+        for (one, mode, _) in modes {
+            layer.set_mode_beneath(one, mode).doing("set the mode of", one)?;
+        }
+        Ok(())
     }
 
     /// Begins to record what the workspace is, for a set that is filled from a copy of it: what differs from that later
-    /// is a conflict.
+    /// is a conflict. The set is [incomplete](State::Incomplete) until [`Self::filled`].
     ///
     /// # Errors
     /// If the set cannot be written.
-    pub fn record_copy(&self) -> Result<CopyRecorder, ChangesError> {
+    pub fn record_copy(&mut self) -> Result<CopyRecorder, ChangesError> {
+        self.header.state = State::Incomplete;
+        self.header.is_copy = true;
+        self.header.write(&self.directory)?;
         CopyRecorder::new(&self.directory)
     }
 
     /// Says that the layer has all that differs from the copy that was recorded. Paths that were not recorded count as
     /// new there, so that whatever has them in the workspace is a conflict. Directories get back the set-id bits and
-    /// the sticky bit that the copy of them could not have.
+    /// the sticky bit that the copy of them could not have, and files the attributes of those that they replace. If
+    /// this is root, what replaces something gets its owner and group, and what is new those of its directory. What would
+    /// have another owner all the same is held back.
     ///
     /// # Errors
     /// If the set cannot be read or written.
@@ -412,8 +429,11 @@ impl ChangeSet {
         let bases = Bases::load(&self.directory, &self.header)?;
         let mut recorder = CopyRecorder::new(&self.directory)?;
         let mut modes = Vec::new();
+        let tree = self.tree()?;
+        let mut owners = Owners::new(&tree);
         self.scan(&mut |found| {
             let Change { path, new, .. } = found.change;
+            owners.take_over(found)?;
             match bases.recorded_mode(path) {
                 None => recorder.record(path, None)?,
                 Some(before) => {
@@ -426,7 +446,33 @@ impl ChangeSet {
             Ok(Descent::Enter)
         })?;
         recorder.finish()?;
-        self.set_modes(&modes)
+        self.set_modes(&modes)?;
+        // Last: until now it would be applied in part.
+        self.header.state = State::Waiting;
+        self.header.write(&self.directory)
+    }
+
+    /// Whether nothing was put into it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn is_unfilled(&self) -> Result<bool, ChangesError> {
+        Ok(self.layer()?.names().doing("list", UPPER)?.is_empty())
+    }
+
+    /// Whether its process was killed before it put anything into it.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.header.state == State::Incomplete && self.lock.is_some() && self.is_unfilled().unwrap_or(false)
+    }
+
+    pub(crate) fn check_complete(&self) -> Result<(), ChangesError> {
+        match self.header.state {
+            State::Incomplete => Err(ChangesError::Incomplete {
+                id: self.id.clone(),
+                is_live: self.lock.is_none(),
+            }),
+            State::Waiting | State::Conflict | State::Committed | State::Undone => Ok(()),
+        }
     }
 
     /// Whether it changes this very path.
@@ -597,15 +643,25 @@ impl ChangeSet {
                 Some(gate) if change.action != Action::Touched || is_linked(change) => judge(gate, found)?,
                 _ => None,
             };
+            let hides = surroundings.and_then(|around| around.hidden.as_deref());
+            let is_hidden = hides.is_some_and(|hides| conceals(hides, change));
+            let is_taken = gate.is_some() && self.header.is_copy && changes_owner(change);
+            let taken = change
+                .old
+                .as_ref()
+                .filter(|_| is_taken)
+                .map(|old| owned(&change.path, old));
             let was_directory = change.old.as_ref().is_some_and(Node::is_directory);
             if was_directory && change.new.as_ref().is_some_and(|new| !new.is_directory()) {
                 replaced.push(change.path.clone());
             }
             let ruled = tally.add(change).map(|reason| ruled(&change.path, reason));
-            if let Some(reason) = reason.or(ruled) {
+            let unseen = is_hidden.then(|| hidden(&change.path, change.new.is_some()));
+            if let Some(reason) = unseen.or(reason).or(ruled).or(taken) {
                 judged.hold(reason, held);
             }
             if let Some(bases) = bases
+                && !is_hidden
                 && bases.has_moved(found)?
             {
                 match bases.merge(found)? {
@@ -642,6 +698,21 @@ impl ChangeSet {
             merges: merges.made,
             modes,
         })
+    }
+
+    /// Finds its changes of what commands cannot see.
+    pub(crate) fn hidden(&self, surroundings: &Surroundings) -> Result<(HeldPaths, Vec<Held>), ChangesError> {
+        let (mut paths, mut told) = (HeldPaths::new(), Vec::new());
+        let Some(hides) = surroundings.hidden.as_deref() else {
+            return Ok((paths, told));
+        };
+        self.for_each(&mut |change| {
+            if conceals(hides, change) && paths.insert(change.path.clone()) && told.len() < TOLD {
+                told.push(hidden(&change.path, change.new.is_some()));
+            }
+            Ok(())
+        })?;
+        Ok((paths, told))
     }
 
     /// Gives directories of the layer the modes that they have in the workspace.
@@ -877,24 +948,6 @@ pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError>
         return Err(ChangesError::TooLarge { limit: limits.bytes });
     }
     Ok(())
-}
-
-fn ruled(path: &Path, reason: Reason) -> Held {
-    Held {
-        path: path.to_path_buf(),
-        rule: RULE,
-        because: reason.because,
-        instead: reason.instead,
-    }
-}
-
-fn fixed(path: &Path) -> Held {
-    Held {
-        path: path.to_path_buf(),
-        rule: "fixed",
-        because: "it decides what commands may do here".to_owned(),
-        instead: "tell the user what should change in it".to_owned(),
-    }
 }
 
 /// Whether what is not in a directory of a layer is deleted there, since the layer hides what lies below. If all of that

@@ -11,10 +11,11 @@ use crate::base::{Bases, Merged};
 use crate::copied::Copied;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
+use crate::held::{Held, HeldPaths};
 use crate::node::{Identity, Kind, Node};
 use crate::refresh::Shadows;
 use crate::scan::{Action, Descent, Found};
-use crate::set::{ChangeSet, Choice, Held, HeldPaths, Judged, Limits, check};
+use crate::set::{ChangeSet, Choice, Judged, Limits, check};
 
 /// The owner's rights without which nothing can be put into a directory.
 const OPEN: u32 = 0o700;

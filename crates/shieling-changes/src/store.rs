@@ -14,10 +14,11 @@ use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
+use crate::held::{Held, HeldPaths};
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::scan::Counts;
-use crate::set::{ChangeSet, Choice, Committed, Examined, Held, HeldPaths, Judged, Limits, Surroundings, UPPER, WORK};
+use crate::set::{ChangeSet, Choice, Committed, Examined, Judged, Limits, Surroundings, UPPER, WORK};
 use crate::shown::Shown;
 use crate::snapshot::Snapshot;
 
@@ -100,6 +101,7 @@ impl Store {
     pub fn create(&self, workspace: &Path, mode: Mode) -> Result<ChangeSet, ChangesError> {
         self.check(workspace)?;
         self.recover(workspace)?;
+        self.remove_unfilled()?;
         let mut set = self.make(workspace, mode)?;
         set.is_live = true;
         Ok(set)
@@ -185,7 +187,8 @@ impl Store {
         })
     }
 
-    /// Lists the sets, the newest first. What cannot be read is left out.
+    /// Lists the sets, the newest first. What cannot be read is left out, and what a process that was killed had not
+    /// begun to fill is removed.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -193,9 +196,16 @@ impl Store {
         let mut sets = Vec::new();
         for name in self.directory.names().doing("list", &self.path)? {
             if let Some(set) = name.to_str().and_then(|name| self.get(name).ok()) {
+                if set.is_abandoned() {
+                    self.discard(set)?;
+                    continue;
+                }
                 let mut summary = set.summary();
                 // Whoever made it was killed before it was counted.
-                if summary.state == State::Waiting && !summary.is_live && summary.counts == Counts::default() {
+                if matches!(summary.state, State::Waiting | State::Incomplete)
+                    && !summary.is_live
+                    && summary.counts == Counts::default()
+                {
                     let mut counts = Counts::default();
                     let counted = set.for_each(&mut |change| {
                         counts.add(change);
@@ -209,6 +219,27 @@ impl Store {
         }
         sets.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
         Ok(sets.into_iter().map(|(_, summary)| summary).collect())
+    }
+
+    /// Removes the sets of processes that were killed before they put anything into them.
+    fn remove_unfilled(&self) -> Result<(), ChangesError> {
+        for name in self.directory.names().doing("list", &self.path)? {
+            let Some(id) = name.to_str().filter(|id| is_id(id)) else {
+                continue;
+            };
+            let header = self
+                .directory
+                .child(id)
+                .ok()
+                .and_then(|set| Header::read(&set, id).ok());
+            if header.is_some_and(|header| header.state == State::Incomplete)
+                && let Ok(set) = self.take(id)
+                && set.is_abandoned()
+            {
+                self.discard(set)?;
+            }
+        }
+        Ok(())
     }
 
     /// Goes on with what was begun in a workspace and not finished, by a process that was killed.
@@ -249,6 +280,7 @@ impl Store {
         if set.header.state == State::Committed {
             return Err(set.wrong_state());
         }
+        set.check_complete()?;
         let _guard = self.lock_workspace(&set.header.workspace)?;
         let mut shadows = shadows;
         for _ in 0..RETRIES {
@@ -345,11 +377,15 @@ impl Store {
         bases: &Bases,
         now: i128,
     ) -> Result<Committed, ChangesError> {
-        let mut held = HeldPaths::new();
-        let mut told = Vec::new();
+        let (mut held, mut told) = match choice.accept_held_back {
+            true => (HeldPaths::new(), Vec::new()),
+            // What is not copied is no conflict.
+            false => set.hidden(surroundings)?,
+        };
         for _ in 0..ROUNDS {
             let mut part = self.make(&set.header.workspace, set.header.mode)?;
             part.header.command.clone_from(&set.header.command);
+            part.header.is_copy = set.header.is_copy;
             let upper = part.layer()?;
             let mut snapshot = Snapshot::new(set, &upper, choice, &held);
             let taken = snapshot.take(bases, shadows.as_deref(), self.limits);
@@ -478,6 +514,7 @@ impl Store {
         let bases = Bases::load(&set.directory, &set.header)?;
         let mut part = self.make(&set.header.workspace, set.header.mode)?;
         part.header.command.clone_from(&set.header.command);
+        part.header.is_copy = set.header.is_copy;
         let upper = part.layer()?;
         let held = HeldPaths::new();
         let mut snapshot = Snapshot::new(set, &upper, choice, &held);

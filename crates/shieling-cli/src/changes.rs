@@ -97,6 +97,15 @@ fn failure(error: &ChangesError) -> Failure {
             "instead",
             "undo what was committed later first, or take out what is told above",
         ),
+        ChangesError::Incomplete { is_live: true, .. } => {
+            failure.with("instead", "wait until they have ended, or end them")
+        }
+        ChangesError::Incomplete { id, is_live: false } => failure.with(
+            "instead",
+            format!(
+                "look at what there is with `shieling changes show {id}`; `shieling changes discard {id}` removes it"
+            ),
+        ),
         ChangesError::Busy { .. } => failure.with("instead", "end that sandbox first"),
         _ => failure,
     }
@@ -132,7 +141,15 @@ fn list(json: bool) -> Result<u8, Failure> {
 }
 
 fn line(set: &Summary) -> String {
-    let live = if set.is_live { ", in use" } else { "" };
+    let live = match (set.state, set.is_live) {
+        (State::Incomplete, true) => ", in use: commands still work on a copy of the workspace".to_owned(),
+        (State::Incomplete, false) => format!(
+            ", interrupted while it was stored, cannot be applied: `shieling changes discard {}` removes it",
+            set.id
+        ),
+        (_, true) => ", in use".to_owned(),
+        (_, false) => String::new(),
+    };
     let held = match set.held_back {
         0 => String::new(),
         held => format!(", {held} held back"),

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling::EnvironmentFacts;
+use shieling::environment::check_copied;
 use shieling::units::ByteCount;
 use shieling_container::{
     Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume,
@@ -86,6 +87,21 @@ fn choice(engine: Engine) -> Choice {
 
 /// How the workspace is copied, if it is.
 fn workspace_copy(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Result<Option<WorkspaceCopy>, Failure> {
+    if let (Some(_), Some(workspace), Some(state)) = (wanted.copied, &wanted.mounted, &caller.state) {
+        let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_owned());
+        check_copied(
+            &real(workspace),
+            caller.home.as_deref(),
+            &[("change sets and programs", &real(state))],
+        )
+        .map_err(|unsuitable| {
+            Failure::new(format!(
+                "`--workspace-copy` is refused: {unsuitable}; nothing was started"
+            ))
+            .with("because", "commands would read it, and what comes back could change it")
+            .with("instead", unsuitable.instead())
+        })?;
+    }
     Ok(match wanted.copied {
         None => None,
         Some(options::WorkspaceCopy::In) => Some(WorkspaceCopy::In),

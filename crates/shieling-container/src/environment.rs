@@ -2,6 +2,7 @@
 
 mod attached;
 mod copy;
+mod hidden;
 mod image;
 mod inner;
 mod own;
@@ -53,8 +54,9 @@ const ENDING: Duration = Duration::from_secs(5);
 ///
 /// # What a policy means in it
 /// *readonly* is enforced: nothing of this host can be changed, since the workspace and all volumes are mounted
-/// read-only. A workspace that is copied is the container's own, and can be written. Hidden paths and lists of programs
-/// are not: what cannot be decided by reading is asked about.
+/// read-only. A workspace that is copied is the container's own, and can be written. What is *hidden* is left out of a
+/// workspace that is copied, and what commands make in its place is held back; in one that is mounted it is not
+/// enforced. Lists of programs are not enforced: what cannot be decided by reading is asked about.
 pub struct Container {
     inner: Arc<Inner>,
 }
@@ -85,6 +87,7 @@ impl Container {
         progress: Option<Progress>,
     ) -> Result<Self, ContainerError> {
         let mounts = isolation::mounts(&options, &sockets(surroundings))?;
+        isolation::holds_nothing_of_ours(&options, agents)?;
         let agent = Agent::in_directory(agents)?;
         let engine = discover(choice, surroundings).await?.within(options.engine_timeout);
         engine.has_architecture_of_agent().await?;
@@ -111,6 +114,7 @@ impl Container {
                 starting: tokio::sync::Mutex::default(),
                 rules: Mutex::default(),
                 has_lost_copy: AtomicBool::new(false),
+                has_untold_loss: AtomicBool::new(false),
                 settled: Mutex::default(),
                 given_up: tokio::sync::Notify::new(),
                 left: Mutex::default(),
@@ -222,8 +226,13 @@ impl Inner {
         }
         let running = Arc::new(self.begun().await?);
         let before = self.lock().replace(Arc::clone(&running));
-        if before.is_some_and(|before| before.copy.is_some()) {
-            self.has_lost_copy.store(true, Ordering::Relaxed);
+        if let Some(before) = before.filter(|_| self.options.workspace_copy.is_some()) {
+            if before.copy.is_some() {
+                self.has_lost_copy.store(true, Ordering::Relaxed);
+            }
+            if !before.is_end_told.load(Ordering::Relaxed) {
+                self.has_untold_loss.store(true, Ordering::Relaxed);
+            }
         }
         Ok(running)
     }
@@ -236,6 +245,16 @@ impl Inner {
         };
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = begun.as_ref().err().cloned();
         begun
+    }
+
+    /// The container for a call of which somebody reads the result. If an earlier one has ended with its copy of the
+    /// workspace, the first such call is refused: what it relies on may be gone.
+    async fn ready(self: &Arc<Self>) -> Result<Arc<Running>, ContainerError> {
+        let running = self.running().await?;
+        match self.has_untold_loss.swap(false, Ordering::Relaxed) {
+            true => Err(ContainerError::CopyLost),
+            false => Ok(running),
+        }
     }
 
     async fn begin(self: &Arc<Self>) -> Result<Running, ContainerError> {
@@ -289,6 +308,8 @@ impl Inner {
             self.can_write(&remote.surroundings().unwritable)?;
             Ok(confinement)
         });
+        // Before the copy, which may hide more by then.
+        let is_hiding = self.hidden().is_some();
         let copied = match checked {
             Ok(confinement) => self.copy_workspace(&remote).await.map(|copy| (confinement, copy)),
             Err(error) => Err(error),
@@ -299,6 +320,8 @@ impl Inner {
                 confinement,
                 network: check::network(&inside, &inspected),
                 container: inspected["Id"].as_str().unwrap_or_default().to_owned(),
+                is_hiding,
+                is_end_told: AtomicBool::new(false),
                 copy,
                 id,
             }),
@@ -476,7 +499,9 @@ impl Environment for Container {
             && options.capabilities.is_empty();
         Ok(Enforced {
             readonly: asked.readonly && closed,
-            hidden: false,
+            // It is left out of the copy, and what is made in its place does not come back.
+            // One that was copied before the policy was known has all.
+            hidden: self.inner.hides(asked) && self.inner.lock().as_ref().is_none_or(|running| running.is_hiding),
             programs: false,
         })
     }
@@ -506,15 +531,20 @@ impl Environment for Container {
         let Some(running) = running.filter(|running| running.remote.end().is_some()) else {
             return;
         };
+        running.is_end_told.store(true, Ordering::Relaxed);
         let inner = Arc::clone(&self.inner);
         let looking = async move { inner.has_ended(&running.container).await };
         if inner::apart(looking) == Some(true) {
             outcome.survivors = 0;
-            let new = match self.inner.options.is_own() {
-                true => {
+            let new = match (self.inner.options.is_own(), &self.inner.options.workspace_copy) {
+                (true, Some(_)) => {
+                    "what had been changed in its copy of the workspace is lost; the next command gets another one with \
+                     a new copy, in which nothing of its `/tmp`, its files and its jobs is left"
+                }
+                (true, None) => {
                     "the next command gets another one, in which nothing of its `/tmp`, its files and its jobs is left"
                 }
-                false => "all that ran in it has ended",
+                (false, _) => "all that ran in it has ended",
             };
             outcome.error = Some(format!("the container has ended; {new}"));
         }
@@ -555,7 +585,7 @@ impl Environment for Container {
             if self.inner.options.per_command {
                 return self.inner.spawn_alone(command, streams).await;
             }
-            let running = self.inner.running().await.map_err(spawn_error)?;
+            let running = self.inner.ready().await.map_err(spawn_error)?;
             running.remote.spawn(command, streams).await
         })
     }
@@ -568,7 +598,7 @@ impl Environment for Container {
                     .to_owned();
                 return Err(SpawnError::Session { why });
             }
-            let running = self.inner.running().await.map_err(spawn_error)?;
+            let running = self.inner.ready().await.map_err(spawn_error)?;
             running.remote.open_shell(first).await
         })
     }
@@ -597,7 +627,7 @@ impl Environment for Container {
                 let why = "each command has a container of its own, and with it the directory that it works in";
                 return Err(SpawnError::Environment(why.into()));
             }
-            let running = self.inner.running().await.map_err(spawn_error)?;
+            let running = self.inner.ready().await.map_err(spawn_error)?;
             running.remote.files().await
         })
     }
@@ -637,9 +667,8 @@ impl Environment for Container {
             );
         }
         let mut bound = self.inner.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = format!("{rules:?}");
         match &*bound {
-            Some(bound) if format!("{bound:?}") != told => refuse("it holds other changes back already"),
+            Some(bound) if *bound != rules => refuse("it holds other changes back already"),
             Some(_) | None => {
                 *bound = Some(rules);
                 Ok(())

@@ -169,6 +169,12 @@ pub enum ContainerError {
         /// Why the copy stopped.
         error: CopyError,
     },
+    /// A container ended between two calls, and with it its copy of the workspace. A new one runs.
+    #[error(
+        "the container had ended since the last call, and with it its `/tmp` and all that was changed in its copy of \
+         the workspace; this call did nothing, and a new container has a new copy of the workspace"
+    )]
+    CopyLost,
     /// A file of this host cannot be looked at.
     #[error("`{}` cannot be used: {why}", .path.display())]
     Path {
@@ -241,6 +247,12 @@ impl ContainerError {
                 "copy less, or allow the container more with `--memory`: directories in memory count as its memory"
                     .to_owned()
             }
+            Self::Copy { error, .. } if error.kind == CopyErrorKind::Denied => {
+                "copy to a directory that commands can write: for the workspace with `--workdir` one that the image \
+                 does not have, and that no `--volume` lies in; or run as its owner with `--user UID:GID`"
+                    .to_owned()
+            }
+            Self::CopyLost => "look at what is there, do again what is missing, and make this call again".to_owned(),
             Self::Copy { .. } | Self::Path { .. } => return None,
         })
     }

@@ -8,6 +8,8 @@
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use shieling::environment::check_copied;
+
 use crate::error::ContainerError;
 use crate::options::{Options, Reach, WorkspaceCopy};
 
@@ -171,6 +173,42 @@ fn can_be_copied(options: &Options) -> Result<(), ContainerError> {
         }),
         Some(_) => Ok(()),
     }
+}
+
+/// Refuses a workspace that is copied and is or holds a home, or what is stored outside of the container and trusted
+/// there. `agents` is where the agent program is kept.
+///
+/// # Errors
+/// [`ContainerError::Options`].
+pub(crate) fn holds_nothing_of_ours(options: &Options, agents: &Path) -> Result<(), ContainerError> {
+    let (Some(how), Some(workspace)) = (&options.workspace_copy, &options.workspace) else {
+        return Ok(());
+    };
+    let agents = real_or_will_be(agents);
+    let mut stored = vec![("programs for containers", agents.as_path())];
+    let mut home = None;
+    let sets;
+    if let WorkspaceCopy::Both {
+        sets: given, home: own, ..
+    } = how
+    {
+        sets = real_or_will_be(given);
+        home = own.as_deref();
+        stored.insert(0, ("change sets", &sets));
+    }
+    check_copied(&real(workspace)?, home, &stored).map_err(|unsuitable| ContainerError::Options {
+        what: format!("this workspace cannot be copied into a container: {unsuitable}"),
+        instead: unsuitable.instead().to_owned(),
+    })
+}
+
+/// A path without links, of which the end may not be there yet.
+pub(crate) fn real_or_will_be(path: &Path) -> PathBuf {
+    let real = path.ancestors().find_map(|above| {
+        let real = std::fs::canonicalize(above).ok()?;
+        Some(real.join(path.strip_prefix(above).ok()?))
+    });
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// Refuses places in the container that something else has: engines pass over one of the two, or say it in words of

@@ -33,4 +33,4 @@ pub use copy::{Copied, CopyError, CopyErrorKind, CopyOptions, MAX_DEPTH, Skipped
 pub use far::{Kills, Served, serve};
 pub use link::{LinkError, Timing};
 pub use message::Surroundings;
-pub use near::{Base, Remote, Seen};
+pub use near::{Base, Hides, Remote, Seen};

@@ -197,6 +197,8 @@ const HOMES: &[&str] = &[
     // The agent program is put where engines mount it, and what is mounted is looked at.
     "crates/shieling-container/src/agent.rs",
     "crates/shieling-container/src/discover.rs",
+    // What a policy hides is looked for in the workspace before that is copied.
+    "crates/shieling-container/src/environment/hidden.rs",
     "crates/shieling-container/src/isolation.rs",
     "crates/shieling-container/src/owner.rs",
     "crates/shieling-jail/",

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
-use shieling_changes::{ChangeSet, Mode, Node, State};
+use shieling_changes::{ChangeSet, ChangesError, Choice, Mode, Node, State, Surroundings};
 
 use super::support::{Place, sh};
 
@@ -23,7 +23,7 @@ fn copied(place: &Place) -> ChangeSet {
             }
         }
     }
-    let set = place.store.create(&place.workspace, Mode::Commit).unwrap();
+    let mut set = place.store.create(&place.workspace, Mode::Commit).unwrap();
     let mut recorder = set.record_copy().unwrap();
     record(&mut recorder, &place.workspace, &place.workspace);
     recorder.finish().unwrap();
@@ -103,13 +103,8 @@ fn what_the_user_changed_meanwhile_is_a_conflict_and_nothing_is_committed() {
 #[test]
 fn what_was_not_in_the_copy_is_not_removed_with_its_directory() {
     let place = Place::new(SETUP);
-    let recorded = copied(&place);
     // As a socket is left out of a copy.
-    let place = {
-        drop(recorded);
-        place
-    };
-    let set = place.store.create(&place.workspace, Mode::Commit).unwrap();
+    let mut set = place.store.create(&place.workspace, Mode::Commit).unwrap();
     let mut recorder = set.record_copy().unwrap();
     for path in ["r", "r/s"] {
         let at = place.workspace.join(path);
@@ -117,7 +112,6 @@ fn what_was_not_in_the_copy_is_not_removed_with_its_directory() {
         recorder.record(Path::new(path), Some(Node::from(&found))).unwrap();
     }
     recorder.finish().unwrap();
-    let mut set = set;
     set.put_gone(Path::new("r")).unwrap();
     set.filled().unwrap();
     let done = place.commit(&mut set);
@@ -140,4 +134,202 @@ fn a_directory_that_became_a_file_takes_what_was_in_it() {
     sh(&place.workspace, "grep -q file r && grep -q x k/x");
     let mode = fs::metadata(place.workspace.join("k/x")).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o640);
+}
+
+#[test]
+fn a_set_that_is_not_filled_is_neither_listed_as_waiting_nor_applied() {
+    let place = Place::new(SETUP);
+    let set = copied(&place);
+    let id = set.id().to_owned();
+    sh(&set.upper(), "echo half >n");
+    let state = || place.store.list().unwrap().first().map(|set| (set.state, set.is_live));
+    assert_eq!(state(), Some((State::Incomplete, true)));
+    let apply = || {
+        let set = place.store.get(&id).unwrap();
+        place
+            .store
+            .apply(set, &Choice::default(), &Surroundings::default())
+            .unwrap_err()
+    };
+    let error = apply();
+    assert!(
+        matches!(error, ChangesError::Incomplete { is_live: true, .. }),
+        "{error}"
+    );
+    // As by a kill.
+    drop(set);
+    assert_eq!(state(), Some((State::Incomplete, false)));
+    let error = apply();
+    assert!(
+        matches!(error, ChangesError::Incomplete { is_live: false, .. }),
+        "{error}"
+    );
+    assert!(!place.workspace.join("n").exists());
+    // Nothing else in the workspace is kept from being done.
+    let mut next = copied(&place);
+    sh(&next.upper(), "echo whole >n");
+    next.filled().unwrap();
+    assert!(place.commit(&mut next).id.is_some());
+    place.store.discard(place.store.get(&id).unwrap()).unwrap();
+}
+
+#[test]
+fn a_set_whose_process_was_killed_before_it_was_filled_vanishes() {
+    let place = Place::new(SETUP);
+    let sets = || place.store.list().unwrap().len();
+    let set = copied(&place);
+    assert_eq!(sets(), 1);
+    drop(set);
+    assert_eq!(sets(), 0);
+    let path = copied(&place).path().to_owned();
+    assert!(path.exists());
+    drop(place.store.create(&place.workspace, Mode::Commit).unwrap());
+    assert!(!path.exists());
+}
+
+#[test]
+fn directories_keep_their_modes_where_something_in_them_is_gone() {
+    let place = Place::new("mkdir -p d/e m; touch d/x d/y d/e/z m/x m/y; chmod 555 d/e d; chmod 755 m");
+    let mut set = copied(&place);
+    // As commands changed it, before what is gone is told.
+    sh(&set.upper(), "mkdir -m 700 m");
+    for gone in ["d/y", "d/e/z", "m/y"] {
+        set.put_gone(Path::new(gone)).unwrap();
+    }
+    set.filled().unwrap();
+    assert!(place.commit(&mut set).id.is_some());
+    sh(
+        &place.workspace,
+        "set -e; test \"$(stat -c %a d d/e m)\" = \"$(printf '555\\n555\\n700')\"; test -e d/x && test ! -e d/y && test ! -e d/e/z",
+    );
+    sh(&place.workspace, "chmod 755 d d/e");
+}
+
+#[test]
+fn attributes_of_a_file_that_is_replaced_stay() {
+    let place = Place::new("echo a >a; chmod 440 a");
+    let a = place.workspace.join("a");
+    if rustix::fs::setxattr(&a, "user.k", b"v", rustix::fs::XattrFlags::empty()).is_err() {
+        shieling_testkit::prerequisite::skip("the file system has no attributes");
+        return;
+    }
+    let mut set = copied(&place);
+    sh(&set.upper(), "echo b >a; chmod 440 a");
+    set.filled().unwrap();
+    assert!(place.commit(&mut set).id.is_some());
+    let mut value = [0; 8];
+    let count = rustix::fs::getxattr(&a, "user.k", &mut value).unwrap();
+    assert_eq!(
+        (&value[..count], fs::read_to_string(&a).unwrap().as_str()),
+        (&b"v"[..], "b\n")
+    );
+    assert_eq!(fs::metadata(&a).unwrap().permissions().mode() & 0o777, 0o440);
+}
+
+#[test]
+fn as_root_what_comes_back_belongs_to_whom_it_belonged_and_what_is_new_to_the_owner_of_its_directory() {
+    if !rustix::process::geteuid().is_root() {
+        shieling_testkit::prerequisite::skip("only root gives files away");
+        return;
+    }
+    // With something that is held back, all else is copied once more.
+    for held in [
+        "",
+        "; mkdir -p .git/hooks; echo '#!/bin/sh' >.git/hooks/post-commit; chmod 755 .git/hooks/post-commit",
+    ] {
+        let place = Place::new(
+            "git init -q .; rm -rf .git/hooks; mkdir d; echo a >a; ln -s a l; chown -h 1234:1235 a l d; chmod 600 a; \
+             chmod 2755 d",
+        );
+        let mut set = copied(&place);
+        let changes =
+            "echo b >a; chmod 600 a; ln -s b l; mkdir -p d/n/m; chmod 755 d; echo x >d/n/m/x; chmod 750 d/n; echo >top";
+        sh(&set.upper(), &format!("{changes}{held}"));
+        set.filled().unwrap();
+        let done = place.commit(&mut set);
+        assert!(done.id.is_some(), "{done:?}");
+        assert_eq!(done.judged.held_back > 0, !held.is_empty(), "{done:?}");
+        sh(
+            &place.workspace,
+            "set -e; test \"$(stat -c %u:%g a l d d/n d/n/m d/n/m/x | sort -u)\" = 1234:1235; test $(stat -c %u top) = 0; \
+             test $(stat -c %a a) = 600; test $(stat -c %a d/n) = 750; test $(stat -c %a d) = 2755; grep -q b a",
+        );
+    }
+}
+
+#[test]
+fn a_file_of_another_owner_is_held_back_where_it_would_get_a_new_one() {
+    if !rustix::process::geteuid().is_root() {
+        shieling_testkit::prerequisite::skip("only root gives files away");
+        return;
+    }
+    let place = Place::new("echo a >a; echo b >b; chown 1234 a");
+    let mut set = copied(&place);
+    sh(&set.upper(), "echo A >a; echo B >b");
+    set.filled().unwrap();
+    // As an ordinary user leaves it.
+    sh(&set.upper(), "chown 4321 a");
+    let done = place.commit(&mut set);
+    assert_eq!(done.judged.held_back, 1, "{done:?}");
+    assert_eq!(
+        (done.judged.held[0].rule, &*done.judged.held[0].path),
+        (shieling_changes::OWNER, Path::new("a"))
+    );
+    sh(
+        &place.workspace,
+        "grep -q a a && test $(stat -c %u a) = 1234 && grep -q B b",
+    );
+}
+
+#[derive(Debug)]
+struct Secret;
+
+impl shieling_changes::Matcher for Secret {
+    fn matches(&self, _: shieling_changes::Action, path: &Path, _: bool) -> bool {
+        path.components().any(|name| name.as_os_str() == "secret")
+    }
+}
+
+/// It is not in the copy, so that commands do not know that it is there.
+#[test]
+fn what_is_hidden_is_neither_replaced_nor_removed_and_is_no_conflict() {
+    let place = Place::new(
+        "mkdir -p d/secret o; echo mine >secret; echo mine >d/secret/x; echo y >d/y; echo z >o/z; echo k >k",
+    );
+    let mut set = place.store.create(&place.workspace, Mode::Commit).unwrap();
+    let mut recorder = set.record_copy().unwrap();
+    for path in ["d", "d/y", "o", "o/z", "k"] {
+        let at = place.workspace.join(path);
+        let found = rustix::fs::statx(CWD, &at, AtFlags::empty(), StatxFlags::BASIC_STATS | StatxFlags::BTIME).unwrap();
+        recorder.record(Path::new(path), Some(Node::from(&found))).unwrap();
+    }
+    recorder.finish().unwrap();
+    sh(
+        &set.upper(),
+        "echo theirs >secret; mkdir o; echo theirs >o/secret; echo changed >k",
+    );
+    for gone in ["d", "d/y"] {
+        set.put_gone(Path::new(gone)).unwrap();
+    }
+    set.filled().unwrap();
+    let around = Surroundings {
+        hidden: Some(std::sync::Arc::new(Secret)),
+        ..Surroundings::default()
+    };
+    let done = place.store.commit(&mut set, &Choice::default(), &around, None).unwrap();
+    assert!(done.id.is_some() && done.judged.conflicting == 0, "{done:?}");
+    let held: Vec<_> = done
+        .judged
+        .held
+        .iter()
+        .map(|held| (held.rule, held.path.to_str().unwrap()))
+        .collect();
+    let rule = shieling_changes::HIDDEN;
+    for path in ["secret", "o/secret", "d/secret"] {
+        assert!(held.contains(&(rule, path)), "{held:?}");
+    }
+    sh(
+        &place.workspace,
+        "grep -q mine secret && grep -q mine d/secret/x && test ! -e d/y && test ! -e o/secret && grep -q changed k",
+    );
 }

@@ -44,6 +44,7 @@ fn commit_in_a_child() {
     loop {
         let done = match set.state() {
             State::Committed => store.undo(&mut set, &Surroundings::default()).map(drop),
+            State::Incomplete => panic!("it was never filled from a copy"),
             State::Waiting | State::Conflict | State::Undone => store
                 .commit(&mut set, &Choice::default(), &Surroundings::default(), None)
                 .map(drop),

@@ -244,8 +244,9 @@ pub(crate) struct Settings {
     /// judged and moved into the workspace at the end, all or nothing, and can be undone with `shieling undo`. Changes
     /// that would run code as you are held back; if you changed the same files meanwhile, nothing is moved, and the
     /// changes wait for `shieling changes`. The copy holds three quarters of `--memory` at most. Links are copied as
-    /// links, holes stay holes, hard links become files of their own; sockets, pipes, devices and what you cannot read
-    /// are left out.
+    /// links, holes stay holes, hard links become files of their own; sockets, pipes, devices, what you cannot read and
+    /// what is mounted in the workspace are left out, and so is what `--ignore` hides. A workspace that is or holds a
+    /// home or the state directory is refused.
     #[arg(long, value_name = "HOW", value_enum, help_heading = "Container", conflicts_with_all = ["writable", "no_mount"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workspace_copy: Option<WorkspaceCopy>,

@@ -196,6 +196,28 @@ fn what_does_not_go_with_a_copy_of_the_workspace_is_refused_by_its_name() {
     assert!(ran.exit == Some(125) && ran.stderr.contains("in, both"), "{ran}");
 }
 
+/// Before any engine is asked: none is reached here.
+#[test]
+#[cfg(feature = "container")]
+fn a_workspace_that_holds_the_state_directory_or_a_home_is_not_copied() {
+    for how in ["in", "both"] {
+        for (variable, word) in [("XDG_STATE_HOME", "are stored in"), ("HOME", "home")] {
+            let shieling = exec(&["--env", "container", "--image", "x", "--workspace-copy", how]);
+            let inside = shieling.workspace().join("inside");
+            std::fs::create_dir(&inside).unwrap();
+            let ran = shieling
+                .variable(variable, inside.to_str().unwrap())
+                .variable("DOCKER_HOST", "unix:///nonexistent/engine")
+                .run();
+            assert_eq!(ran.exit, Some(125), "{ran}");
+            assert!(
+                ran.stderr.contains("`--workspace-copy` is refused") && ran.stderr.contains(word),
+                "{variable} {ran}"
+            );
+        }
+    }
+}
+
 #[test]
 fn without_a_command_nothing_can_be_done() {
     for args in [

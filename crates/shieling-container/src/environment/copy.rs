@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shieling::changes::{ChangesError, Limits, Node};
-use shieling::environment::{CopiedWorkspace, WriteBack};
-use shieling::outcome::Changes;
+use shieling::changes::{ChangesError, Limits, Matcher, Node};
+use shieling::environment::{CopiedWorkspace, NotWrittenBack, WriteBack, WriteBackError};
+use shieling::outcome::{Changes, HeldBack};
 use shieling_remote::{Base, Copied, CopyError, CopyErrorKind, CopyOptions, Remote, Seen};
 
 use super::Container;
+use super::hidden::{self, ByPolicy};
 use super::inner::{Inner, Running, WorkspaceBase};
 use crate::error::ContainerError;
-use crate::isolation::real;
+use crate::isolation::{real, real_or_will_be};
 use crate::options::WorkspaceCopy;
 
 /// How many of the entries that were left out are told of one by one.
@@ -69,35 +70,53 @@ impl Inner {
             return Ok(None);
         };
         let what = format!("the workspace `{}` into the container", workspace.display());
+        let hides = match self.hidden() {
+            None => None,
+            Some(hidden) => {
+                let workspace = real(workspace)?;
+                let looking = tokio::task::spawn_blocking(move || hidden::look(hidden, &workspace));
+                let hides = looking.await.map_err(|error| ContainerError::Path {
+                    path: self.options.workspace.clone().unwrap_or_default(),
+                    why: error.to_string(),
+                })?;
+                Some(hides)
+            }
+        };
         let stopped = |error| failed(&what, error);
         let (to, options) = (&self.options.workdir, CopyOptions::default());
         let (copied, base) = match how {
             WorkspaceCopy::Both { sets, home, fixed } if !self.readonly() => {
-                let unstored = |error: ChangesError| ContainerError::Options {
+                let unstored = |error: WriteBackError| ContainerError::Options {
                     what: format!("what commands change cannot be written back: {error}"),
                     instead: "use `--workspace-copy in`, or mount the workspace with `--writable`".to_owned(),
                 };
                 let back = WriteBack::begin(&CopiedWorkspace {
                     workspace: real(workspace)?,
-                    sets: sets.clone(),
+                    sets: real_or_will_be(sets),
                     home: home.clone(),
                     fixed: fixed.clone(),
                 });
                 let back = Arc::new(Mutex::new(Some((back.map_err(unstored)?, Ok(())))));
                 let (base, copied) = remote
-                    .copy_base_in(workspace, to, options, seen(&back))
+                    .copy_base_in(workspace, to, options, hides, seen(&back))
                     .await
                     .map_err(stopped)?;
-                let Some((mut back, seen)) = lock(&back).take() else {
-                    return Ok(None);
-                };
-                seen.map_err(unstored)?;
-                back.copied().map_err(unstored)?;
+                // The thread that sent the copy has ended, and shares it no more.
+                let (mut back, seen) = lock(&back).take().ok_or_else(|| ContainerError::Options {
+                    what: "what commands change cannot be written back: the record of the copy is gone".to_owned(),
+                    instead: "start it again".to_owned(),
+                })?;
+                seen.map_err(|error| unstored(error.into()))?;
+                back.copied().map_err(|error| unstored(error.into()))?;
                 let back = Mutex::new(Some(back));
                 (copied, Some(WorkspaceBase { base, back }))
             }
             WorkspaceCopy::In | WorkspaceCopy::Both { .. } => {
-                (remote.copy_in(workspace, to, options).await.map_err(stopped)?, None)
+                let copied = match hides {
+                    Some(hides) => remote.copy_shown_in(workspace, to, options, hides).await,
+                    None => remote.copy_in(workspace, to, options).await,
+                };
+                (copied.map_err(stopped)?, None)
             }
         };
         self.tell_skipped("the copy of the workspace", &copied);
@@ -110,9 +129,10 @@ impl Inner {
         let Some(copy) = &running.copy else { return };
         let Some(back) = lock(&copy.back).take() else { return };
         let moved = match running.remote.end() {
-            Some(_) => {
-                Err("the container has ended, and with it what commands had changed in the workspace".to_owned())
-            }
+            Some(_) => Err(Unmoved {
+                why: "the container has ended, and with it what commands had changed in the workspace".to_owned(),
+                id: None,
+            }),
             None => self.moved(running, &copy.base, back).await,
         };
         let lost = self.has_lost_copy.swap(false, Ordering::Relaxed).then(|| {
@@ -120,16 +140,18 @@ impl Inner {
         });
         let settled = match (moved, lost) {
             (Ok(None), None) => None,
-            (Ok(changes), lost) => Some((changes.unwrap_or_else(WriteBack::nothing), lost)),
-            (Err(error), _) => Some((WriteBack::nothing(), Some(error))),
+            (Ok(None), lost) => Some((WriteBack::uncommitted(None), lost)),
+            (Ok(Some(changes)), lost) => Some((changes, lost)),
+            (Err(Unmoved { why, id }), lost) => {
+                let why = lost.map_or(why.clone(), |lost| format!("{why}; {lost}"));
+                Some((WriteBack::uncommitted(id), Some(why)))
+            }
         };
         *lock(&self.settled) = settled;
     }
 
-    async fn moved(&self, running: &Running, base: &Base, back: WriteBack) -> Result<Option<Changes>, String> {
-        let unmoved = |error: &dyn std::fmt::Display| {
-            format!("what commands changed was not written back, and the workspace is as it was: {error}")
-        };
+    async fn moved(&self, running: &Running, base: &Base, back: WriteBack) -> Result<Option<Changes>, Unmoved> {
+        const AS_IT_WAS: &str = "what commands changed was not written back, and the workspace is as it was";
         let layer = back.layer();
         let limits = Limits::default();
         let options = CopyOptions {
@@ -150,18 +172,55 @@ impl Inner {
         let copied = running
             .remote
             .copy_changes_out(base, &self.options.workdir, &layer, options, gone)
-            .await
-            .map_err(|error| unmoved(&error))?;
-        self.tell_skipped("what was written back", &copied);
-        let Some(back) = lock(&back).take() else {
-            return Ok(None);
+            .await;
+        let taken = lock(&back).take();
+        let Some(back) = taken else {
+            return Err(Unmoved {
+                why: AS_IT_WAS.to_owned(),
+                id: None,
+            });
+        };
+        let copied = match copied {
+            Ok(copied) => copied,
+            Err(error) => {
+                let id = back.give_up();
+                let kept = id.as_ref().map_or_else(String::new, |id| {
+                    format!(
+                        "; what was copied until then is kept in the incomplete change set {id}: look with `shieling \
+                         changes show {id}`, remove it with `shieling changes discard {id}`"
+                    )
+                });
+                return Err(Unmoved {
+                    why: format!("{AS_IT_WAS}: {error}{kept}"),
+                    id,
+                });
+            }
         };
         let rules = lock(&self.rules).clone().unwrap_or_default();
-        let committed = tokio::task::spawn_blocking(move || back.commit(rules)).await;
-        match committed {
-            Ok(committed) => committed.map_err(|error| unmoved(&error)),
-            Err(error) => Err(unmoved(&error)),
-        }
+        let hidden = self
+            .hidden()
+            .map(|hidden| Arc::new(ByPolicy(hidden)) as Arc<dyn Matcher>);
+        let committed = tokio::task::spawn_blocking(move || back.commit(rules, hidden)).await;
+        let changes = match committed {
+            Ok(Ok(changes)) => changes,
+            Ok(Err(NotWrittenBack { error, id })) => {
+                return Err(Unmoved {
+                    why: format!(
+                        "{AS_IT_WAS}: {}; it is kept as the change set {id}: look with `shieling changes show {id}`, \
+                         and once that is mended move it with `shieling changes apply {id}`",
+                        caused(&error)
+                    ),
+                    id: Some(id),
+                });
+            }
+            Err(error) => {
+                return Err(Unmoved {
+                    why: format!("{AS_IT_WAS}: {error}; see `shieling changes list`"),
+                    id: None,
+                });
+            }
+        };
+        Ok(with_left_out(changes, &copied))
     }
 
     /// Tells what was left out of a copy.
@@ -181,7 +240,39 @@ impl Inner {
     }
 }
 
-/// What takes a copy here, and what went wrong with that.
+/// Why what changed is not in the workspace, and the set in which it is kept, if it is.
+struct Unmoved {
+    why: String,
+    id: Option<String>,
+}
+
+/// An error with its cause.
+fn caused(error: &ChangesError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Adds what could not be copied back to what is held back.
+fn with_left_out(changes: Option<Changes>, copied: &Copied) -> Option<Changes> {
+    if copied.skipped_total == 0 {
+        return changes;
+    }
+    let mut changes = changes.unwrap_or_else(WriteBack::unchanged);
+    let held = copied.skipped.iter().map(|skipped| {
+        let instead = "only readable files, directories and links come back, of sizes that the file system of the \
+                       workspace can hold; the workspace has there what it had";
+        HeldBack::new(&skipped.path, &skipped.because, instead.to_owned())
+    });
+    changes.held_back.extend(held);
+    if let Some(totals) = &mut changes.totals {
+        totals.held_back += copied.skipped_total;
+    }
+    Some(changes)
+}
+
+/// The change set that records a copy, and the first error of that.
 type Taking = Arc<Mutex<Option<(WriteBack, Result<(), ChangesError>)>>>;
 
 /// Records what is copied.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shieling::changes::Rule;
-use shieling::environment::{Enforcement, WriteBack};
+use shieling::environment::{Enforcement, Hidden, WriteBack};
 use shieling::outcome::{Changes, Confinement};
 use shieling::process::SpawnError;
 use shieling_remote::{Base, Remote};
@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
 use crate::error::ContainerError;
-use crate::isolation::Mount;
+use crate::isolation::{Mount, real_or_will_be};
 use crate::options::Options;
 use crate::spec::Image;
 
@@ -37,6 +37,8 @@ pub(super) struct Inner {
     pub(super) rules: Mutex<Option<Vec<Rule>>>,
     /// Whether a container has ended that had a copy of which nothing came back.
     pub(super) has_lost_copy: AtomicBool,
+    /// Whether a container has ended with a copy of the workspace, and no call has said so yet.
+    pub(super) has_untold_loss: AtomicBool,
     /// What became of changes when it was closed.
     pub(super) settled: Mutex<Option<(Changes, Option<String>)>>,
     /// Told when a start that is under way is to be given up.
@@ -59,6 +61,10 @@ pub(super) struct Running {
     pub(super) id: Option<String>,
     /// The container's id.
     pub(super) container: String,
+    /// Whether what the policy hides was left out of its copy of the workspace.
+    pub(super) is_hiding: bool,
+    /// Whether an outcome has said that it has ended.
+    pub(super) is_end_told: AtomicBool,
     /// Its copy of the workspace, if what changes in it comes back.
     pub(super) copy: Option<WorkspaceBase>,
 }
@@ -67,7 +73,7 @@ pub(super) struct Running {
 pub(super) struct WorkspaceBase {
     /// What the far side has made.
     pub(super) base: Base,
-    /// What takes it here; nothing once it is taken.
+    /// The change set that takes what differs. `None` once it was taken.
     pub(super) back: Mutex<Option<WriteBack>>,
 }
 
@@ -111,6 +117,29 @@ impl Inner {
     pub(super) fn readonly(&self) -> bool {
         let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         policy.as_ref().is_some_and(|policy| policy.readonly)
+    }
+
+    /// What the policy hides of a workspace that is copied.
+    pub(super) fn hidden(&self) -> Option<Arc<dyn Hidden>> {
+        self.options.workspace_copy.as_ref()?;
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.as_ref()?.hidden.clone()
+    }
+
+    /// Whether nothing that is hidden is in the container: the workspace is copied without it, and no volume shows a
+    /// part of the workspace, or shows other files as parts of it.
+    pub(super) fn hides(&self, asked: &Enforcement) -> bool {
+        let options = &self.options;
+        let (Some(_), Some(workspace)) = (&options.workspace_copy, &options.workspace) else {
+            return false;
+        };
+        let workspace = real_or_will_be(workspace);
+        let shows = |mount: &Mount| {
+            mount.target.starts_with(&options.workdir)
+                || mount.source.starts_with(&workspace)
+                || workspace.starts_with(&mount.source)
+        };
+        asked.workspace == options.workdir && !self.mounts.iter().any(shows)
     }
 
     /// Whether commands run as the first user of the container.

@@ -12,7 +12,7 @@ use shieling::environment::Environment as _;
 use shieling::outcome::{ChangeState, Status};
 use shieling::policy::Policy;
 use shieling_container::{
-    Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, WorkspaceCopy,
+    Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, Volume, WorkspaceCopy,
 };
 use tempfile::tempdir;
 
@@ -536,13 +536,32 @@ async fn nothing_comes_back_where_nothing_changed_or_may_change_and_what_is_lost
             .len()
     };
     let container = both(engine, &root, |_| ()).await;
-    // What cannot be read at the end is not known to be gone.
-    let outcome = run(&container, "cat a; touch -r b c; rm c; chmod 0 old").await;
+    let outcome = run(&container, "cat a; touch -r b c; rm c").await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    container.close().await;
+    assert!(container.settled_at_close().is_none());
+    assert_eq!(sets(), 0);
+
+    let container = both(engine, &root, |_| ()).await;
+    // What cannot be read at the end is not known to be gone, and that is told.
+    let outcome = run(&container, "chmod 0 old; mkfifo pipe").await;
     assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
     container.close().await;
     assert!(work.join("old/deep/x").exists());
-    assert!(container.settled_at_close().is_none());
-    assert_eq!(sets(), 0);
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!(
+        (error, changes.state, &changes.id),
+        (None, ChangeState::Committed, &None)
+    );
+    let held: Vec<_> = changes
+        .held_back
+        .iter()
+        .map(|held| held.path.to_str().unwrap())
+        .collect();
+    assert_eq!(
+        (held, changes.totals.unwrap().held_back, sets()),
+        (vec!["old", "pipe"], 2, 0)
+    );
 
     let container = both(engine, &root, |_| ()).await;
     // The copy is the container's own.
@@ -564,7 +583,7 @@ async fn nothing_comes_back_where_nothing_changed_or_may_change_and_what_is_lost
     container.close().await;
     let (changes, error) = container.settled_at_close().expect("it is told");
     assert!(error.unwrap().contains("the container has ended"), "{changes:?}");
-    assert_eq!((changes.state, changes.id), (ChangeState::Waiting, None));
+    assert_eq!((changes.state, changes.id), (ChangeState::Discarded, None));
     assert_eq!(
         (fs::read_to_string(work.join("a")).unwrap().as_str(), sets()),
         ("one\n", 0)
@@ -712,5 +731,317 @@ async fn a_copy_that_is_full_says_so_to_the_command_that_fills_it() {
         let outcome = run(&container, "rm large && echo room >again && cat again").await;
         assert_eq!(outcome.stdout, "room\n", "{kind:?}: {outcome:?}");
         container.close().await;
+    }
+}
+
+/// Otherwise commands forge change sets, which are trusted later.
+#[tokio::test]
+async fn a_workspace_that_holds_change_sets_the_agent_program_or_a_home_is_not_copied() {
+    let (_place, root) = project();
+    let work = root.join("work");
+    symlink(&work, root.join("link")).unwrap();
+    let both = |sets: PathBuf, home: Option<PathBuf>| WorkspaceCopy::Both {
+        sets,
+        home,
+        fixed: Vec::new(),
+    };
+    let (apart, agents_apart) = (root.join("sets"), root.join("agents"));
+    let cases = [
+        (
+            both(work.join("state/changes"), None),
+            agents_apart.clone(),
+            "change sets",
+        ),
+        // Neither a link nor that it is not there yet hides it.
+        (
+            both(root.join("link/state/changes"), None),
+            agents_apart.clone(),
+            "change sets",
+        ),
+        (both(root.clone(), None), agents_apart.clone(), "change sets"),
+        (
+            both(apart.clone(), Some(work.clone())),
+            agents_apart.clone(),
+            "the home",
+        ),
+        (both(apart.clone(), Some(work.join("old"))), agents_apart, "the home"),
+        (both(apart, None), work.join("state/agents"), "programs"),
+        (WorkspaceCopy::In, root.join("link/agents"), "programs"),
+    ];
+    for (how, agents, word) in cases {
+        let mut options = Options::image(BUSYBOX);
+        options.workspace = Some(work.clone());
+        options.workspace_copy = Some(how.clone());
+        // No engine is asked before.
+        let nowhere = Surroundings {
+            docker_host: Some("unix:///nonexistent/engine".to_owned()),
+            ..Surroundings::default()
+        };
+        let error = Container::open(options, Choice::Auto, &nowhere, &agents, None)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(word), "{how:?}: {error}");
+        assert!(error.instead().is_some(), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_file_that_cannot_be_made_here_is_held_back_and_the_rest_comes_back() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    let container = both(engine, &root, |_| ()).await;
+    // Less than the memory of the container can have, more than most file systems.
+    let outcome = run(
+        &container,
+        "truncate -s 9000000000000000000 large && echo keep >keep && rm a",
+    )
+    .await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!((error, changes.state), (None, ChangeState::Committed), "{changes:?}");
+    assert_eq!(changes.held_back[0].path, Path::new("large"), "{changes:?}");
+    assert!(work.join("keep").exists() && !work.join("a").exists() && !work.join("large").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_committed_is_kept_and_named() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let container = both(engine, &root, |_| ()).await;
+    let outcome = run(&container, WORK).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    fs::rename(root.join("work"), root.join("moved")).unwrap();
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    let (id, error) = (changes.id.expect("it is kept"), error.expect("it is told"));
+    assert_eq!(changes.state, ChangeState::Waiting);
+    assert!(error.contains(&format!("shieling changes show {id}")), "{error}");
+    let store = Store::open(&root.join("sets"), Limits::default()).unwrap();
+    assert!(store.get(&id).unwrap().upper().join("new/file").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_call_after_a_container_has_died_with_its_copy_says_so_and_does_nothing() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    for both_ways in [true, false] {
+        let (_place, root) = project();
+        let work = root.join("work");
+        let container = both(engine, &root, |options| {
+            if !both_ways {
+                options.workspace_copy = Some(WorkspaceCopy::In);
+            }
+        })
+        .await;
+        for files in [false, true] {
+            run(&container, "echo lost >a").await;
+            engine.remove(&container.id().unwrap());
+            until("the link is gone", || container.id().is_none()).await;
+            if files {
+                let Err(error) = container.files().await else {
+                    panic!("nothing is told")
+                };
+                assert!(error.to_string().contains("copy of the workspace"), "{error}");
+                assert!(container.files().await.is_ok());
+            } else {
+                let outcome = run(&container, "echo again >>b").await;
+                let error = outcome.error.clone().unwrap_or_default();
+                assert!(error.contains("copy of the workspace"), "{outcome:?}");
+                assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
+            }
+            // From here on it is a new copy.
+            let outcome = run(&container, "cat a b").await;
+            assert_eq!(outcome.stdout, "one\ntwo\n", "{outcome:?}");
+        }
+        run(&container, "echo kept >kept").await;
+        container.close().await;
+        match both_ways {
+            true => {
+                let (changes, error) = container.settled_at_close().expect("it is told");
+                assert_eq!(changes.state, ChangeState::Committed);
+                assert!(error.unwrap().contains("earlier container"), "{changes:?}");
+                assert!(work.join("kept").exists());
+            }
+            false => assert!(!work.join("kept").exists()),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_whose_container_dies_is_told_once_what_is_lost_with_it() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let container = both(engine, &root, |_| ()).await;
+    container.start().await.unwrap();
+    let id = container.id().unwrap();
+    let running = run(&container, "echo lost >a; sleep 600");
+    let removing = async {
+        until("it sleeps", || {
+            engine.processes(&id).iter().any(|words| words.contains("sleep 600"))
+        })
+        .await;
+        engine.remove(&id);
+    };
+    let (outcome, ()) = tokio::join!(running, removing);
+    assert_eq!(outcome.status, Status::Lost, "{outcome:?}");
+    assert!(outcome.error.unwrap().contains("copy of the workspace is lost"));
+    let outcome = run(&container, "cat a").await;
+    assert_eq!(outcome.stdout, "one\n", "{outcome:?}");
+    container.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_hidden_is_not_in_the_container_and_nothing_takes_its_place() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    fs::write(work.join(".env"), "secret\n").unwrap();
+    fs::create_dir_all(work.join("old/keys")).unwrap();
+    fs::write(work.join("old/keys/k"), "secret\n").unwrap();
+    // Other names of what is hidden.
+    fs::hard_link(work.join("old/keys/k"), work.join("linked")).unwrap();
+    fs::write(work.join("target"), "secret\n").unwrap();
+    symlink("../../target", work.join("old/keys/to")).unwrap();
+    let policy = || {
+        Policy::open()
+            .with_ignore(&[".env".to_owned(), "keys/".to_owned()])
+            .unwrap()
+    };
+    // It is there for those who do not hide it.
+    let container = both(engine, &root, |_| ()).await;
+    let outcome = run(&container, "cat .env old/keys/k").await;
+    assert_eq!(outcome.stdout, "secret\nsecret\n", "{outcome:?}");
+    container.close().await;
+
+    fs::write(work.join("script"), "cat .env linked target; ls -a . old; echo theirs >.env; rm -rf old; mkdir new; echo theirs >new/.env; mkdir keys; echo >keys/k; echo done >done\n").unwrap();
+    let container = both(engine, &root, |_| ()).await;
+    let library = facade(&container, policy());
+    // What cannot be decided by reading is contained, and so not asked about.
+    let outcome = library.run(command(&container, "sh script"), None).await;
+    assert_eq!(outcome.status, Status::Exited, "{outcome:?}");
+    assert!(!outcome.stdout.contains("secret") && !outcome.stdout.contains(".env") && !outcome.stdout.contains("keys"));
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!((error, changes.state), (None, ChangeState::Committed), "{changes:?}");
+    let held: Vec<_> = changes
+        .held_back
+        .iter()
+        .map(|held| held.path.to_str().unwrap())
+        .collect();
+    for path in [".env", "new/.env", "keys"] {
+        assert!(held.contains(&path), "{held:?}");
+    }
+    for path in [".env", "old/keys/k", "linked", "target"] {
+        assert_eq!(fs::read_to_string(work.join(path)).unwrap(), "secret\n", "{path}");
+    }
+    assert!(work.join("done").exists() && !work.join("old/deep").exists());
+    assert!(!work.join("new/.env").exists() && !work.join("keys").exists());
+
+    let container = both(engine, &root, |options| {
+        options.workspace_copy = Some(WorkspaceCopy::In);
+    })
+    .await;
+    let library = facade(&container, policy());
+    let outcome = library.run(command(&container, "sh script"), None).await;
+    assert!(
+        outcome.status == Status::Exited && !outcome.stdout.contains("secret"),
+        "{outcome:?}"
+    );
+    container.close().await;
+
+    // A volume may show what is hidden, so that reading alone decides.
+    let container = both(engine, &root, |options| {
+        options.volumes.push(Volume {
+            source: work.join("old"),
+            target: "/old".into(),
+            readonly: true,
+        });
+    })
+    .await;
+    let library = facade(&container, policy());
+    let outcome = library.run(command(&container, "sh script"), None).await;
+    assert_eq!(outcome.status, Status::NeedsApproval, "{outcome:?}");
+    container.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn volumes_below_the_work_directory_are_neither_filled_from_the_workspace_nor_emptied_into_it() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    for readonly in [false, true] {
+        let (_place, root) = project();
+        let (work, volume) = (root.join("work"), root.join("volume"));
+        fs::create_dir_all(work.join("v/deep")).unwrap();
+        fs::create_dir(&volume).unwrap();
+        for (path, text) in [
+            (work.join("v/x"), "mine"),
+            (work.join("v/deep/z"), "mine"),
+            (volume.join("x"), "volume"),
+            (volume.join("y"), "volume"),
+        ] {
+            fs::write(path, text).unwrap();
+        }
+        fs::write(root.join("one"), "volume").unwrap();
+        fs::set_permissions(&volume, fs::Permissions::from_mode(0o777)).unwrap();
+        let container = both(engine, &root, |options| {
+            for (source, target) in [(volume.clone(), "/workspace/v"), (root.join("one"), "/workspace/b")] {
+                options.volumes.push(Volume {
+                    source,
+                    target: target.into(),
+                    readonly,
+                });
+            }
+        })
+        .await;
+        let outcome = run(&container, "cat v/x v/y b; echo new >v/new; echo new >new").await;
+        assert_eq!(outcome.stdout, "volumevolumevolume", "{outcome:?}");
+        container.close().await;
+        let (changes, error) = container.settled_at_close().expect("it is told");
+        assert_eq!((error, changes.state), (None, ChangeState::Committed), "{changes:?}");
+        let totals = changes.totals.unwrap();
+        assert_eq!(
+            (totals.added, totals.modified, totals.deleted, totals.held_back),
+            (1, 0, 0, 0),
+            "{changes:?}"
+        );
+        assert!(work.join("new").exists() && !work.join("v/y").exists() && !work.join("v/new").exists());
+        assert_eq!(fs::read_to_string(work.join("v/x")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(work.join("b")).unwrap(), "two\n");
+        assert_eq!(fs::read_to_string(volume.join("x")).unwrap(), "volume");
+        assert_eq!(
+            (volume.join("new").exists(), volume.join("deep").exists()),
+            (!readonly, false)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_can_be_written_where_the_image_has_a_directory_of_root() {
+    let _turn = turn().await;
+    for kind in Kind::ALL {
+        let Some(engine) = engine(kind) else { continue };
+        let (_place, root) = project();
+        let container = both(engine, &root, |options| options.workdir = "/root".into()).await;
+        match container.start().await {
+            Ok(()) => {
+                let outcome = run(&container, "echo new >new && cat a").await;
+                assert_eq!(outcome.stdout, "one\n", "{kind:?}: {outcome:?}");
+                container.close().await;
+                assert!(root.join("work/new").exists());
+            }
+            Err(error) => {
+                assert_ne!(kind, Kind::Docker, "{error}");
+                assert!(
+                    error.instead().unwrap_or_default().contains("--workdir"),
+                    "{kind:?}: {error}"
+                );
+            }
+        }
     }
 }

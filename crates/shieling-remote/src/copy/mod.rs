@@ -13,7 +13,7 @@
 //! Directories, regular files with their holes, and symbolic links as links; permission bits, and modification times.
 //! Set-id bits are dropped unless they are asked for. The user of the receiving side owns what is made. Names of one
 //! file are copied as files of their own. Sockets, named pipes, devices, and what cannot be read are left out and
-//! reported. Extended attributes and access lists are not copied.
+//! reported, and so is what something else is mounted at, on either side. Extended attributes and access lists are not copied.
 //!
 //! # What is never done
 //! Below the two directories that the caller names no link is followed. A file gets its name once all of it is there;
@@ -28,8 +28,11 @@ mod unpack;
 #[expect(clippy::disallowed_methods, reason = "trees are made and looked at")]
 mod tests;
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::{AtFlags, Statx, StatxFlags};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +48,8 @@ pub const MAX_DEPTH: usize = 256;
 pub(crate) const WINDOW: usize = 4 * 1024 * 1024;
 /// A little more than the coarsest tick by which file systems of Linux stamp files.
 pub(crate) const TICK: Duration = Duration::from_millis(11);
+/// Why something is left out that lies in another mount than the directory that is copied.
+pub(crate) const ELSEWHERE: &str = "something else is mounted there";
 /// How many paths of a report are kept; the number is exact beyond that.
 const MAX_REPORTED: usize = 100;
 
@@ -119,6 +124,8 @@ pub enum CopyErrorKind {
     Open,
     /// There is no space left at the destination, or no quota.
     Full,
+    /// The user may not write at the destination.
+    Denied,
     /// Something of another kind has the name at the destination.
     InTheWay,
     /// A bound of [`CopyOptions`], or [`MAX_DEPTH`], was reached.
@@ -131,6 +138,35 @@ pub enum CopyErrorKind {
     Lost,
     /// The other side copies no trees.
     Unsupported,
+}
+
+/// A mount, as far as the kernel tells: its id, or before Linux 5.8 the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mount {
+    id: Option<u64>,
+    device: (u32, u32),
+}
+
+impl Mount {
+    /// The mount that something open is in.
+    pub(crate) fn of(file: impl AsFd) -> Result<Self, rustix::io::Errno> {
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+        rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted).map(|found| Self::from(&found))
+    }
+}
+
+impl From<&Statx> for Mount {
+    fn from(found: &Statx) -> Self {
+        let has_id = found.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+        Self {
+            id: has_id.then_some(found.stx_mnt_id),
+            // Subvolumes of one mount have devices of their own.
+            device: match has_id {
+                true => (0, 0),
+                false => (found.stx_dev_major, found.stx_dev_minor),
+            },
+        }
+    }
 }
 
 /// A copy that stopped. What was copied before stays; no file is incomplete.
@@ -167,6 +203,7 @@ impl CopyError {
         use rustix::io::Errno;
         let kind = match errno {
             Errno::NOSPC | Errno::DQUOT => CopyErrorKind::Full,
+            Errno::ACCESS | Errno::PERM => CopyErrorKind::Denied,
             Errno::ISDIR | Errno::NOTDIR | Errno::EXIST | Errno::LOOP => CopyErrorKind::InTheWay,
             _ => CopyErrorKind::Io,
         };
@@ -182,7 +219,7 @@ impl CopyError {
                 format!("`{path}` cannot be made: something of another kind has that name ({detail})")
             }
             CopyErrorKind::Limit => format!("the copy is too large: {detail}"),
-            CopyErrorKind::Io => format!("`{path}` cannot be copied: {detail}"),
+            CopyErrorKind::Io | CopyErrorKind::Denied => format!("`{path}` cannot be copied: {detail}"),
             CopyErrorKind::Stream => format!("the copy was broken off: the other side sent {detail}"),
             CopyErrorKind::Lost => format!("the copy was broken off: {detail}"),
             CopyErrorKind::Unsupported => format!("the other side copies no directories: {detail}"),

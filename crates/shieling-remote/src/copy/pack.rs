@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Statx, 
 use rustix::io::Errno;
 
 use super::record::{PIECE, Record, Time, cut};
-use super::{CopyError, CopyErrorKind, MAX_DEPTH};
+use super::{CopyError, CopyErrorKind, ELSEWHERE, MAX_DEPTH, Mount};
 
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -29,9 +29,20 @@ pub(crate) trait Choice {
     /// directory is asked about whatever is said of the directory.
     fn takes(&mut self, path: &Path, found: &Statx) -> bool;
 
+    /// Whether a path is left out without a word, with all that is below it.
+    fn hides(&self, path: &Path, found: &Statx) -> bool {
+        let _ = (path, found);
+        false
+    }
+
     /// Says that a path is left out, with all that may be below it.
     fn left_out(&mut self, path: &Path) {
         let _ = path;
+    }
+
+    /// Whether what is another mount is reported. It is left out in any case.
+    fn reports_mounts(&self) -> bool {
+        true
     }
 }
 
@@ -72,6 +83,8 @@ impl Source {
             unsent: Vec::new(),
             depth: 0,
             buffer: vec![0; PIECE],
+            mount: Mount::of(&self.0)
+                .map_err(|errno| CopyError::new(CopyErrorKind::Open, "", std::io::Error::from(errno).to_string()))?,
         };
         packer.directory(&self.0)
     }
@@ -104,6 +117,8 @@ struct Packer<'p> {
     unsent: Vec<OsString>,
     depth: usize,
     buffer: Vec<u8>,
+    /// The one that the directory is in.
+    mount: Mount,
 }
 
 /// Why an entry is not copied: what ends the copy, or what is reported.
@@ -167,6 +182,16 @@ impl Packer<'_> {
 
     fn entry(&mut self, above: &OwnedFd, name: &CStr) -> Result<(), Stop> {
         let found = look(above, name)?;
+        if self.choice.hides(&self.path, &found) {
+            return Ok(());
+        }
+        if self.mount != Mount::from(&found) {
+            match self.choice.reports_mounts() {
+                true => self.skip(name, ELSEWHERE)?,
+                false => self.choice.left_out(&self.path),
+            }
+            return Ok(());
+        }
         match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::Directory => self.enter(above, name),
             FileType::RegularFile => self.file(above, name),
@@ -196,6 +221,10 @@ impl Packer<'_> {
         }
         let directory = rustix::fs::openat(above, name, DIRECTORY, Mode::empty())?;
         let found = look(&directory, c"")?;
+        if self.mount != Mount::from(&found) {
+            // It was mounted after the first look.
+            return Err(Errno::XDEV.into());
+        }
         let is_chosen = self.choice.takes(&self.path, &found);
         self.unsent.push(OsString::from_vec(name.to_bytes().to_vec()));
         let up = Record::Up {
@@ -304,7 +333,8 @@ fn read(file: &OwnedFd, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
 
 fn look(at: impl AsFd, name: &CStr) -> Result<Statx, Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
-    rustix::fs::statx(at, name, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME)
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    rustix::fs::statx(at, name, flags, wanted)
 }
 
 fn modified(found: &Statx) -> Time {

@@ -464,3 +464,34 @@ fn holes_do_not_make_a_copy_larger_than_its_bound() {
     assert_eq!(unpack_with(&fits, to.path(), options).unwrap().files, 1);
     assert_eq!(fs::metadata(to.path().join("a")).unwrap().len(), 1 << 20);
 }
+
+#[test]
+fn a_file_that_the_system_refuses_is_left_out_where_that_is_wanted_and_the_next_is_made() {
+    let complete = |size| Record::Complete {
+        size,
+        mode: 0o600,
+        modified: (0, 0),
+    };
+    let data = Record::Data { offset: 0, length: 4 };
+    let stream = written(&[
+        (file("large"), b""),
+        (data, b"some"),
+        // Longer than any file.
+        (complete(1 << 63), b""),
+        (file("next"), b""),
+        (Record::Data { offset: 0, length: 4 }, b"more"),
+        (complete(4), b""),
+        (Record::End, b""),
+    ]);
+    let to = tempdir().unwrap();
+    let error = unpack(&stream, to.path()).unwrap_err();
+    assert_eq!(error.path, Path::new("large"));
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 0);
+    let target = Target::open(to.path(), CopyOptions::default()).unwrap().leaving_out();
+    let (copied, _) = target.unpack(&mut Cursor::new(&stream)).unwrap();
+    assert_eq!((copied.files, copied.skipped_total), (1, 1), "{copied:?}");
+    assert_eq!(copied.skipped[0].path, Path::new("large"));
+    assert!(copied.skipped[0].because.contains("cannot be made here"), "{copied:?}");
+    assert_eq!(fs::read_to_string(to.path().join("next")).unwrap(), "more");
+    assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1);
+}

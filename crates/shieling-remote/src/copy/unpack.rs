@@ -14,7 +14,7 @@ use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, StatxFlags, Timespec, Times
 use rustix::io::Errno;
 
 use super::record::{PIECE, Record, Time, cut};
-use super::{Copied, CopyError, CopyErrorKind, CopyOptions, MAX_DEPTH};
+use super::{Copied, CopyError, CopyErrorKind, CopyOptions, ELSEWHERE, MAX_DEPTH, Mount};
 
 /// The longest name that a file system of Linux takes.
 const LONGEST_NAME: usize = 255;
@@ -52,6 +52,8 @@ pub(crate) struct Target {
     /// Kept if it is wanted.
     made: Option<Made>,
     gone: Option<Box<Gone>>,
+    /// Whether a file or link that the system refuses to make is left out and reported.
+    leaves_out: bool,
 }
 
 /// Takes the paths that are gone.
@@ -74,6 +76,7 @@ impl Target {
             options,
             made: None,
             gone: None,
+            leaves_out: false,
         })
     }
 
@@ -89,9 +92,18 @@ impl Target {
         self
     }
 
+    /// Leaves out, and reports, a file or link that the system refuses to make, unless there is no space left.
+    pub(crate) fn leaving_out(mut self) -> Self {
+        self.leaves_out = true;
+        self
+    }
+
     /// Makes what the records say, until their end.
     pub(crate) fn unpack(self, from: &mut impl Read) -> Result<(Copied, Option<Made>), CopyError> {
+        let mount = Mount::of(&self.directory).map_err(|errno| CopyError::at(Path::new(""), errno))?;
         let mut unpacker = Unpacker {
+            mount,
+            elsewhere: 0,
             names: Names::here(),
             target: self,
             above: Vec::new(),
@@ -104,7 +116,7 @@ impl Target {
         let mut record = Vec::new();
         loop {
             match Record::read(from, &mut record)? {
-                Record::End if unpacker.above.is_empty() => break,
+                Record::End if unpacker.above.is_empty() && unpacker.elsewhere == 0 => break,
                 Record::End => return Err(CopyError::stream("an end within a directory")),
                 record => unpacker.step(record, from)?,
             }
@@ -157,8 +169,21 @@ impl Drop for Opened {
     }
 }
 
+/// What becomes of a file whose records are read.
+enum Writing {
+    To(Unnamed),
+    /// It is left out for this reason.
+    LeftOut(String),
+    /// It lies below a directory that is left out.
+    Elsewhere,
+}
+
 struct Unpacker {
     target: Target,
+    /// The one that the destination is in.
+    mount: Mount,
+    /// How many directories down from one at which something else is mounted. Nothing is made there.
+    elsewhere: usize,
     names: Names,
     above: Vec<Open>,
     path: PathBuf,
@@ -251,12 +276,34 @@ impl Unpacker {
         }
     }
 
+    /// Why an entry that the system refused is left out, if it is.
+    fn refused(&self, errno: Errno) -> Result<String, CopyError> {
+        match errno {
+            // By a rename to its name.
+            Errno::BUSY => Ok(ELSEWHERE.to_owned()),
+            Errno::NOSPC | Errno::DQUOT | Errno::ROFS | Errno::IO => Err(CopyError::at(&self.path, errno)),
+            _ if self.target.leaves_out => Ok(format!("it cannot be made here: {}", std::io::Error::from(errno))),
+            _ => Err(CopyError::at(&self.path, errno)),
+        }
+    }
+
+    /// Reports the path that is worked at as left out.
+    fn leave_out(&mut self, because: String) -> Result<(), CopyError> {
+        self.count_told()?;
+        self.copied.skip(self.path.clone(), because);
+        Ok(())
+    }
+
     fn directory(&mut self, name: Vec<u8>) -> Result<(), CopyError> {
         let name = checked(name)?;
         self.path.push(&name);
-        if self.above.len() + 1 >= MAX_DEPTH {
+        if self.above.len() + self.elsewhere + 1 >= MAX_DEPTH {
             let detail = format!("directories nest deeper than {MAX_DEPTH}");
             return Err(CopyError::new(CopyErrorKind::Limit, &self.path, detail));
+        }
+        if self.elsewhere > 0 {
+            self.elsewhere += 1;
+            return Ok(());
         }
         self.count()?;
         let failed = |errno| CopyError::at(&self.path, errno);
@@ -267,6 +314,10 @@ impl Unpacker {
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(self.here(), &name, flags, Mode::empty()).map_err(failed)?;
+        if !is_new && Mount::of(&directory).map_err(failed)? != self.mount {
+            self.elsewhere = 1;
+            return self.leave_out(ELSEWHERE.to_owned());
+        }
         let opened = match is_new {
             true => None,
             false => Opened::for_entries(&directory).map_err(failed)?,
@@ -281,6 +332,11 @@ impl Unpacker {
     }
 
     fn up(&mut self, mode: u32, modified: Time) -> Result<(), CopyError> {
+        if self.elsewhere > 0 {
+            self.elsewhere -= 1;
+            self.path.pop();
+            return Ok(());
+        }
         let Some(Open {
             directory,
             is_new,
@@ -303,16 +359,34 @@ impl Unpacker {
 
     fn file(&mut self, name: &Path, from: &mut impl Read) -> Result<(), CopyError> {
         self.count()?;
-        let made = Unnamed::make(self.here(), self.names).map_err(|errno| CopyError::at(&self.path, errno))?;
+        let mut writing = match self.elsewhere {
+            0 => match Unnamed::make(self.here(), self.names) {
+                Ok(made) => Writing::To(made),
+                Err(errno) => Writing::LeftOut(self.refused(errno)?),
+            },
+            _ => Writing::Elsewhere,
+        };
         let mut record = Vec::new();
         let mut at = 0;
         loop {
             match Record::read(from, &mut record)? {
-                Record::Data { offset, length } => at = self.data(&made.file, at, offset, length, from)?,
+                Record::Data { offset, length } => {
+                    at = self.piece(at, offset, length, from)?;
+                    if let Writing::To(made) = &writing
+                        && let Err(errno) = self.write(&made.file, offset, length)
+                    {
+                        writing = Writing::LeftOut(self.refused(errno)?);
+                    }
+                }
                 Record::Complete { size, mode, modified } => {
                     if size < at {
                         return Err(CopyError::stream("a file that is shorter than what is in it"));
                     }
+                    let made = match writing {
+                        Writing::To(made) => made,
+                        Writing::LeftOut(because) => return self.leave_out(because),
+                        Writing::Elsewhere => return Ok(()),
+                    };
                     self.apparent = self.bounded(size)?;
                     let mask = if self.target.options.keep_set_id { 0o6777 } else { 0o777 };
                     let complete = || {
@@ -322,19 +396,23 @@ impl Unpacker {
                         rustix::fs::fchmod(&made.file, Mode::from_raw_mode(mode & mask))?;
                         rustix::fs::futimens(&made.file, &times(modified))
                     };
-                    complete().map_err(|errno| CopyError::at(&self.path, errno))?;
-                    let file = made
-                        .place(self.here(), name)
-                        .map_err(|errno| CopyError::at(&self.path, errno))?;
-                    self.note(&file)?;
-                    self.copied.files += 1;
-                    return Ok(());
+                    let placed = match complete() {
+                        Ok(()) => made.place(self.here(), name),
+                        Err(errno) => Err(errno),
+                    };
+                    match placed {
+                        Ok(file) => {
+                            self.note(&file)?;
+                            self.copied.files += 1;
+                            return Ok(());
+                        }
+                        Err(errno) => {
+                            let because = self.refused(errno)?;
+                            return self.leave_out(because);
+                        }
+                    }
                 }
-                Record::Abandoned { because } => {
-                    self.count_told()?;
-                    self.copied.skip(self.path.clone(), cut_off(because));
-                    return Ok(());
-                }
+                Record::Abandoned { because } => return self.leave_out(cut_off(because)),
                 _ => return Err(CopyError::stream("something else within a file")),
             }
         }
@@ -353,15 +431,8 @@ impl Unpacker {
         })
     }
 
-    /// Writes a piece of a file, and says where it ends.
-    fn data(
-        &mut self,
-        file: &OwnedFd,
-        at: u64,
-        offset: u64,
-        length: u32,
-        from: &mut impl Read,
-    ) -> Result<u64, CopyError> {
+    /// Reads a piece of a file into the buffer, and says where it ends in the file.
+    fn piece(&mut self, at: u64, offset: u64, length: u32, from: &mut impl Read) -> Result<u64, CopyError> {
         let length = length as usize;
         let end = offset.checked_add(length as u64);
         let end = end.filter(|_| offset >= at && (1..=PIECE).contains(&length));
@@ -373,26 +444,35 @@ impl Unpacker {
             let detail = format!("its files hold more than {most} bytes");
             return Err(CopyError::new(CopyErrorKind::Limit, &self.path, detail));
         }
-        let mut rest = self.buffer.get_mut(..length).unwrap_or_default();
-        from.read_exact(rest).map_err(|error| cut(&error))?;
+        let piece = self.buffer.get_mut(..length).unwrap_or_default();
+        from.read_exact(piece).map_err(|error| cut(&error))?;
+        Ok(end)
+    }
+
+    /// Writes the piece that is in the buffer.
+    fn write(&self, file: &OwnedFd, offset: u64, length: u32) -> Result<(), Errno> {
+        let mut rest = self.buffer.get(..length as usize).unwrap_or_default();
         let mut at = offset;
         while !rest.is_empty() {
             match rustix::io::pwrite(file, rest, at) {
                 Ok(written) => {
                     at += written as u64;
-                    rest = rest.get_mut(written..).unwrap_or_default();
+                    rest = rest.get(written..).unwrap_or_default();
                 }
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(CopyError::at(&self.path, errno)),
+                Err(errno) => return Err(errno),
             }
         }
-        Ok(end)
+        Ok(())
     }
 
     fn link(&mut self, name: &Path, target: &[u8], modified: Time) -> Result<(), CopyError> {
         self.count()?;
         if target.is_empty() || target.len() > LONGEST_TARGET || target.contains(&0) {
             return Err(CopyError::stream("a link that cannot be made"));
+        }
+        if self.elsewhere > 0 {
+            return Ok(());
         }
         let here = self.here();
         let make = || {
@@ -405,7 +485,10 @@ impl Unpacker {
             }
             done
         };
-        make().map_err(|errno| CopyError::at(&self.path, errno))?;
+        if let Err(errno) = make() {
+            let because = self.refused(errno)?;
+            return self.leave_out(because);
+        }
         if self.target.made.is_some() {
             let flags = AtFlags::SYMLINK_NOFOLLOW;
             let found = rustix::fs::statx(self.here(), name, flags, StatxFlags::BASIC_STATS);

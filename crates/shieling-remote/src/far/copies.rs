@@ -144,7 +144,12 @@ impl Choice for Changed<'_> {
         self.made.get(path) != Some(&Stamp::of(found))
     }
 
-    // Nobody knows what is there: it does not count as gone.
+    // Volumes of the container, which are no part of the copy.
+    fn reports_mounts(&self) -> bool {
+        false
+    }
+
+    // What is there is unknown, so that it does not count as gone.
     fn left_out(&mut self, path: &Path) {
         let below = self.left.range(path..).take_while(|known| known.starts_with(path));
         for known in below.copied().collect::<Vec<_>>() {

@@ -23,6 +23,10 @@ use crate::wire_path::WirePath;
 /// said of it before it was read.
 pub type Seen = Box<dyn FnMut(&Path, &Statx) + Send>;
 
+/// Says what is left out of a copy without a word, with all that is below it: by its path, relative to the directory
+/// that is copied, and by what the system says of it.
+pub type Hides = Arc<dyn Fn(&Path, &Statx) -> bool + Send + Sync>;
+
 /// A directory that was copied in, of which the other side knows what it made. Dropping it has that forgotten.
 pub struct Base(Call);
 
@@ -47,7 +51,28 @@ impl Remote {
         Ok(copied)
     }
 
-    /// As [`Self::copy_in`], and has the other side remember what it made, about 200 bytes for each entry:
+    /// As [`Self::copy_in`], without what is hidden.
+    ///
+    /// # Errors
+    /// As [`Self::copy_in`].
+    /// # Cancel safety
+    /// As [`Self::copy_in`].
+    pub async fn copy_shown_in(
+        &self,
+        from: &Path,
+        to: &Path,
+        options: CopyOptions,
+        hides: Hides,
+    ) -> Result<Copied, CopyError> {
+        let shown = Observed {
+            seen: Box::new(|_, _| ()),
+            hides: Some(hides),
+        };
+        let (_, copied) = self.send(from, to, options, false, Box::new(shown)).await?;
+        Ok(copied)
+    }
+
+    /// As [`Self::copy_in`], without what is hidden, and has the other side remember what it made, about 200 bytes for each entry:
     /// [`Self::copy_changes_out`]. Nothing else may write there until it is done.
     ///
     /// # Errors
@@ -59,9 +84,11 @@ impl Remote {
         from: &Path,
         to: &Path,
         options: CopyOptions,
+        hides: Option<Hides>,
         seen: Seen,
     ) -> Result<(Base, Copied), CopyError> {
-        let (call, copied) = self.send(from, to, options, true, Box::new(Observed(seen))).await?;
+        let choice = Box::new(Observed { seen, hides });
+        let (call, copied) = self.send(from, to, options, true, choice).await?;
         Ok((Base(call), copied))
     }
 
@@ -76,7 +103,8 @@ impl Remote {
     }
 
     /// Copies out what differs from what was made as `base`: entries that are new or not as they were, with the
-    /// directories that lead to them. `gone` takes the paths that are not there any more, parents before what was in
+    /// directories that lead to them. A file or link that this system refuses to make is left out and reported, unless
+    /// there is no space left; so is what cannot be read there, and without a word what is mounted there. `gone` takes the paths that are not there any more, parents before what was in
     /// them; what cannot be read is not among them.
     ///
     /// # Errors
@@ -138,7 +166,7 @@ impl Remote {
     ) -> Result<Copied, CopyError> {
         let target = Target::open(to, options)?;
         let target = match gone {
-            Some(gone) => target.with_gone(gone),
+            Some(gone) => target.with_gone(gone).leaving_out(),
             None => target,
         };
         let order = Order::CopyOut {
@@ -154,12 +182,19 @@ impl Remote {
     }
 }
 
-struct Observed(Seen);
+struct Observed {
+    seen: Seen,
+    hides: Option<Hides>,
+}
 
 impl Choice for Observed {
     fn takes(&mut self, path: &Path, found: &Statx) -> bool {
-        (self.0)(path, found);
+        (self.seen)(path, found);
         true
+    }
+
+    fn hides(&self, path: &Path, found: &Statx) -> bool {
+        self.hides.as_ref().is_some_and(|hides| hides(path, found))
     }
 }
 

@@ -37,7 +37,7 @@ use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
 use self::arrived::Running;
 use self::calls::{Near, ORDERS, Shared, Waiting};
-pub use self::copy::{Base, Seen};
+pub use self::copy::{Base, Hides, Seen};
 
 /// How long what explains an end is waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);

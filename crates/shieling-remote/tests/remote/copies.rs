@@ -110,7 +110,7 @@ async fn only_what_changed_since_comes_out_and_what_is_gone_is_told() {
     let options = CopyOptions::default();
     let take = Box::new(move |path: &Path, _: &_| sees.lock().unwrap().push(path.to_owned()));
     let (base, copied) = remote
-        .copy_base_in(from.path(), to.path(), options, take)
+        .copy_base_in(from.path(), to.path(), options, None, take)
         .await
         .unwrap();
     assert_eq!(copied.files, 7);

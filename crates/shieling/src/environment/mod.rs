@@ -28,7 +28,7 @@ pub use local::Local;
 pub use sandbox::{
     ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,
 };
-pub use sandbox::{CopiedWorkspace, WriteBack};
+pub use sandbox::{CopiedWorkspace, NotWrittenBack, Unsuitable, WriteBack, WriteBackError, check_copied};
 pub use sandbox::{leads_through, linked_repository, repository_above, toolchain_variables};
 pub use shell::NoShell;
 pub use shell::Shell;

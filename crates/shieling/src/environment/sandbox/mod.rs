@@ -40,6 +40,7 @@ mod outside;
 mod accepting;
 mod staging;
 mod stage;
+mod unsuitable;
 mod write_back;
 mod watched;
 mod struck;
@@ -83,10 +84,11 @@ use stage::Stage;
 pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
 use tracked::Tracked;
+pub use unsuitable::{Unsuitable, check_copied};
 pub use view_error::ViewError;
 use watched::{AllRuns, Runs, Watched};
 pub use writable::repository_above;
-pub use write_back::{CopiedWorkspace, WriteBack};
+pub use write_back::{CopiedWorkspace, NotWrittenBack, WriteBack, WriteBackError};
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
 const ROUNDS: usize = 100;

@@ -28,6 +28,7 @@ use super::accepting;
 use super::git_settings;
 use super::homes;
 use super::staging::Staging;
+use super::unsuitable::Unsuitable;
 use crate::environment::{AcceptError, HeldBackReview, Review};
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD, Renamed};
 use crate::request::Access;
@@ -161,6 +162,7 @@ impl Stage {
                 toolchains: self.toolchains.get().cloned().unwrap_or_default(),
                 fixed: self.fixed.clone(),
                 rules,
+                hidden: None,
             }
         })
     }
@@ -619,20 +621,12 @@ fn check(restrictions: &Restrictions, staging: &Staging, homes: &BTreeSet<PathBu
             "leave `--write` out, or use `--changes direct`",
         );
     }
-    if let Some(home) = homes.iter().find(|home| home.starts_with(workspace)) {
-        return refuse(
-            format!("the workspace is or holds the home `{}`", home.display()),
-            "choose a project directory, or `--changes direct`",
-        );
-    }
-    if staging.directory.starts_with(workspace) {
-        return refuse(
-            format!(
-                "change sets are stored in the workspace, in `{}`",
-                staging.directory.display()
-            ),
-            "choose another workspace, or a state directory outside of it (XDG_STATE_HOME)",
-        );
+    if let Err(unsuitable) = Unsuitable::look(workspace, homes, &[("change sets", &staging.directory)]) {
+        let instead = match unsuitable {
+            Unsuitable::Home { .. } => "choose a project directory, or `--changes direct`",
+            Unsuitable::Stored { .. } => unsuitable.instead(),
+        };
+        return refuse(unsuitable.to_string(), instead);
     }
     if let Some(mounted) = mount_inside(workspace) {
         return refuse(

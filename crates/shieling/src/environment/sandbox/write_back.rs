@@ -8,10 +8,14 @@
 //! What the user changed meanwhile is a conflict: then nothing is committed, and the set waits.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use shieling_changes::{ChangeSet, ChangesError, CopyRecorder, Judged, Limits, Mode, Node, Rule, Store, Surroundings};
+use shieling_changes::{
+    ChangeSet, ChangesError, CopyRecorder, Judged, Limits, Matcher, Mode, Node, Rule, Store, Surroundings,
+};
 
 use super::stage;
+use super::unsuitable::{Unsuitable, check_copied};
 use crate::outcome::{ChangeState, Changes};
 
 /// What comes back from a copy of a workspace.
@@ -22,6 +26,18 @@ pub struct WriteBack {
     set: Option<ChangeSet>,
     recorder: Option<CopyRecorder>,
     surroundings: Surroundings,
+}
+
+/// Why nothing can come back from a copy of a workspace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteBackError {
+    /// Commands get no copy of this workspace.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
+    /// The change set cannot be stored.
+    #[error(transparent)]
+    Changes(#[from] ChangesError),
 }
 
 /// What is asked of a [`WriteBack`].
@@ -42,11 +58,13 @@ impl WriteBack {
     /// Begins, before anything is copied. Dropping it removes all that is stored of it, unless changes wait.
     ///
     /// # Errors
-    /// [`ChangesError`]: nothing can be stored, or `sets` and the workspace are in different mounts.
-    pub fn begin(copied: &CopiedWorkspace) -> Result<Self, ChangesError> {
+    /// [`WriteBackError`]: nothing can be stored, `sets` and the workspace are in different mounts, or the workspace
+    /// is or holds a home or `sets`.
+    pub fn begin(copied: &CopiedWorkspace) -> Result<Self, WriteBackError> {
         let workspace = &copied.workspace;
+        check_copied(workspace, copied.home.as_deref(), &[("change sets", &copied.sets)])?;
         let store = Store::open(&copied.sets, Limits::default())?;
-        let set = store.create(workspace, Mode::Commit)?;
+        let mut set = store.create(workspace, Mode::Commit)?;
         let fixed = copied.fixed.iter().filter_map(|path| path.strip_prefix(workspace).ok());
         Ok(Self {
             recorder: Some(set.record_copy()?),
@@ -56,6 +74,7 @@ impl WriteBack {
                 toolchains: Vec::new(),
                 fixed: fixed.map(Path::to_path_buf).collect(),
                 rules: Vec::new(),
+                hidden: None,
             },
             store,
             set: Some(set),
@@ -87,7 +106,7 @@ impl WriteBack {
         self.set.as_ref().map(ChangeSet::upper).unwrap_or_default()
     }
 
-    /// Says that a path is gone in the copy, after all that is new or changed is in the layer. Parents come first.
+    /// Marks a path as gone in the copy, after all that is new or changed is in the layer. Parents come first.
     ///
     /// # Errors
     /// As [`Self::seen`].
@@ -95,40 +114,93 @@ impl WriteBack {
         self.set.as_ref().map_or(Ok(()), |set| set.put_gone(path))
     }
 
-    /// Commits what is in the layer, with what the policy holds back besides. Returns what became of it; `None` if
-    /// nothing was changed. May block.
+    /// Commits what is in the layer, with what the policy holds back and hides besides. Returns what became of it;
+    /// `None` if nothing was changed. May block.
     ///
     /// # Errors
-    /// [`ChangesError`]: the workspace is as it was, and the set waits if it was complete.
-    pub fn commit(mut self, rules: Vec<Rule>) -> Result<Option<Changes>, ChangesError> {
-        self.surroundings.rules = rules;
-        let Some(set) = &mut self.set else { return Ok(None) };
-        set.filled()?;
-        let limits = Limits::default();
-        // From here on it is complete, and kept if it cannot be committed.
-        let (Some(mut set), store) = (self.set.take(), &self.store) else {
+    /// [`NotWrittenBack`]: the workspace is as it was, and the set is kept.
+    pub fn commit(
+        mut self,
+        rules: Vec<Rule>,
+        hidden: Option<Arc<dyn Matcher>>,
+    ) -> Result<Option<Changes>, NotWrittenBack> {
+        (self.surroundings.rules, self.surroundings.hidden) = (rules, hidden);
+        let Some(mut set) = self.set.take() else {
             return Ok(None);
         };
-        let changes = stage::commit(Mode::Commit, store, &mut set, &self.surroundings, limits, None)?;
+        let failed = |error, set: &ChangeSet| {
+            Err(NotWrittenBack {
+                error,
+                id: set.id().to_owned(),
+            })
+        };
+        if let Err(error) = set.filled() {
+            return failed(error, &set);
+        }
+        let changes = stage::commit(
+            Mode::Commit,
+            &self.store,
+            &mut set,
+            &self.surroundings,
+            Limits::default(),
+            None,
+        );
+        let changes = match changes {
+            Ok(changes) => changes,
+            Err(error) => return failed(error, &set),
+        };
         let is_empty = changes.totals.is_some_and(|totals| {
             totals.added + totals.modified + totals.deleted + totals.held_back + totals.conflicts == 0
         });
         if is_empty {
-            store.discard(set)?;
+            // One that cannot be removed is listed, with nothing in it.
+            let _ = self.store.discard(set);
             return Ok(None);
         }
         Ok(Some(changes))
     }
 
-    /// What is told where nothing came back.
+    /// Gives up before all that changed is in the layer. What is in it is kept in an incomplete set, whose id is
+    /// returned; `None` if there is nothing in it.
     #[must_use]
-    pub fn nothing() -> Changes {
-        let judged = Judged::default();
-        let mut nothing = stage::changes_of(Mode::Commit, None, ChangeState::Waiting, &judged, None);
-        (nothing.added, nothing.modified, nothing.deleted, nothing.totals) = (None, None, None, None);
-        nothing.renamed = None;
-        nothing
+    pub fn give_up(mut self) -> Option<String> {
+        let is_filled = self.set.as_ref()?.is_unfilled().is_ok_and(|is_unfilled| !is_unfilled);
+        if !is_filled {
+            return None;
+        }
+        let mut set = self.set.take()?;
+        // What is left of an overlay that was never mounted.
+        let _ = set.close();
+        Some(set.id().to_owned())
     }
+
+    /// Describes changes of which nobody knows how many there are: those of the set with this id, or such as are lost.
+    #[must_use]
+    pub fn uncommitted(id: Option<String>) -> Changes {
+        let state = match id {
+            Some(_) => ChangeState::Waiting,
+            None => ChangeState::Discarded,
+        };
+        let mut changes = stage::changes_of(Mode::Commit, id, state, &Judged::default(), None);
+        (changes.added, changes.modified, changes.deleted, changes.totals) = (None, None, None, None);
+        changes.renamed = None;
+        changes
+    }
+
+    /// Describes that nothing was changed, but for what could not come back.
+    #[must_use]
+    pub fn unchanged() -> Changes {
+        stage::changes_of(Mode::Commit, None, ChangeState::Committed, &Judged::default(), None)
+    }
+}
+
+/// Changes that are complete, and could not be committed.
+#[derive(Debug)]
+pub struct NotWrittenBack {
+    /// Why.
+    pub error: ChangesError,
+    /// The set that they are kept in.
+    pub id: String,
 }
 
 impl Drop for WriteBack {
