@@ -116,7 +116,7 @@ pub(crate) fn changed_since(places: &Places<'_>, committed: i128) -> Result<Vec<
     let Some(mut reader) = Reader::open(places.set, PLAN)? else {
         return Ok(changed);
     };
-    let put = Put::of(places)?;
+    let put = Planned::of(places)?;
     while let Some(step) = reader.next::<Step>()? {
         if changed.len() >= TOLD {
             break;
@@ -162,14 +162,14 @@ pub(crate) fn changed_since(places: &Places<'_>, committed: i128) -> Result<Vec<
 }
 
 /// What is known of what a plan puts.
-struct Put {
+struct Planned {
     /// The directories that lie in those which are put.
     inside: HashSet<Identity>,
     /// When the plan was made. Nothing in what it puts has changed after it but by others.
     planned: Time,
 }
 
-impl Put {
+impl Planned {
     fn of(places: &Places<'_>) -> Result<Self, ChangesError> {
         let planned = places.set.look(PLAN).doing("look at", PLAN)?;
         let mut put = Self {
@@ -230,7 +230,7 @@ struct Steps<'p> {
     /// The directories of the last step: the next is often in them too.
     last: Option<(PathBuf, Directory, Option<Directory>)>,
     /// Known once steps are taken back.
-    put: Option<Put>,
+    put: Option<Planned>,
     /// Whether all steps so far could be taken back.
     is_whole: bool,
 }
@@ -250,7 +250,7 @@ impl Steps<'_> {
     }
 
     fn back(&mut self) -> Result<(), ChangesError> {
-        self.put = Some(Put::of(self.places)?);
+        self.put = Some(Planned::of(self.places)?);
         let mut reader = self.reader()?;
         reader.seek_end();
         while let Some(step) = reader.previous::<Step>()? {

@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use crate::wire_path::WirePath;
 
 pub(crate) use self::blocking::{BlockingReader, BlockingWriter};
-pub(crate) use self::pack::{All, Choice, Source, end, gone};
+pub(crate) use self::pack::{All, Selection, Source, end, gone};
 pub(crate) use self::unpack::{Gone, Made, Stamp, Target};
 
 /// How deep directories nest at most in a copy.

@@ -24,7 +24,7 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Chooses what is copied.
-pub(crate) trait Choice {
+pub(crate) trait Selection {
     /// Whether an entry is copied, by its path and by what the system says of it before it is read. What is below a
     /// directory is asked about whatever is said of the directory.
     fn takes(&mut self, path: &Path, found: &Statx) -> bool;
@@ -49,7 +49,7 @@ pub(crate) trait Choice {
 /// Everything.
 pub(crate) struct All;
 
-impl Choice for All {
+impl Selection for All {
     fn takes(&mut self, _: &Path, _: &Statx) -> bool {
         true
     }
@@ -75,7 +75,7 @@ impl Source {
 
     /// Writes the records of all that `choice` takes, without the end. Entries of a directory come in the order of
     /// their bytes.
-    pub(crate) fn pack(&self, to: &mut dyn Write, choice: &mut dyn Choice) -> Result<(), CopyError> {
+    pub(crate) fn pack(&self, to: &mut dyn Write, choice: &mut dyn Selection) -> Result<(), CopyError> {
         let mut packer = Packer {
             to,
             choice,
@@ -111,7 +111,7 @@ pub(crate) fn gone<'p>(to: &mut dyn Write, paths: impl Iterator<Item = &'p Path>
 
 struct Packer<'p> {
     to: &'p mut dyn Write,
-    choice: &'p mut dyn Choice,
+    choice: &'p mut dyn Selection,
     path: PathBuf,
     /// The directories on the way that the receiver was not told to open yet: nothing in them was taken so far.
     unsent: Vec<OsString>,

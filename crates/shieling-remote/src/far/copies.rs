@@ -9,8 +9,8 @@ use rustix::fs::Statx;
 use super::calls::{Far, Thing};
 use crate::carry::Outlet;
 use crate::copy::{
-    self, All, BlockingReader, BlockingWriter, Choice, Copied, CopyError, CopyErrorKind, CopyFault, CopyOptions, Made,
-    Source, Stamp, Target, WireCopied,
+    self, All, BlockingReader, BlockingWriter, Copied, CopyError, CopyErrorKind, CopyFault, CopyOptions, Made,
+    Selection, Source, Stamp, Target, WireCopied,
 };
 use crate::flow::{Credit, Inbox};
 use crate::frame::Channel;
@@ -138,7 +138,7 @@ struct Changed<'m> {
     left: BTreeSet<&'m Path>,
 }
 
-impl Choice for Changed<'_> {
+impl Selection for Changed<'_> {
     fn takes(&mut self, path: &Path, found: &Statx) -> bool {
         self.left.remove(path);
         self.made.get(path) != Some(&Stamp::of(found))

@@ -11,7 +11,7 @@ use super::arrived::Running;
 use super::calls::{CALL_TIMEOUT, Call, Near, Waiting};
 use crate::carry::Outlet;
 use crate::copy::{
-    self, All, BlockingReader, BlockingWriter, Choice, Copied, CopyError, CopyErrorKind, CopyOptions, Gone, Source,
+    self, All, BlockingReader, BlockingWriter, Copied, CopyError, CopyErrorKind, CopyOptions, Gone, Selection, Source,
     Target, WireCopyOptions,
 };
 use crate::frame::Channel;
@@ -129,7 +129,7 @@ impl Remote {
         to: &Path,
         options: CopyOptions,
         keep: bool,
-        mut choice: Box<dyn Choice + Send>,
+        mut choice: Box<dyn Selection + Send>,
     ) -> Result<(Call, Copied), CopyError> {
         // Before anything is asked of the other side.
         let source = Source::open(from)?;
@@ -187,7 +187,7 @@ struct Observed {
     hides: Option<Hides>,
 }
 
-impl Choice for Observed {
+impl Selection for Observed {
     fn takes(&mut self, path: &Path, found: &Statx) -> bool {
         (self.seen)(path, found);
         true
