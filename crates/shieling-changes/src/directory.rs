@@ -225,14 +225,23 @@ impl Directory {
     }
 
     pub(crate) fn unlink_if_there(&self, name: impl AsRef<OsStr>) -> Result<(), Errno> {
-        match rustix::fs::unlinkat(self, name.as_ref(), AtFlags::empty()) {
+        match self.unlink(name.as_ref(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno),
         }
     }
 
+    /// Removes a name, also from a directory whose owner may not write it.
+    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<(), Errno> {
+        let unlink = || rustix::fs::unlinkat(self, name, flags);
+        match unlink() {
+            Err(Errno::ACCESS) => self.opened_up(unlink),
+            done => done,
+        }
+    }
+
     pub(crate) fn remove_if_empty(&self, name: &OsStr) -> Result<(), Errno> {
-        match rustix::fs::unlinkat(self, name, AtFlags::REMOVEDIR) {
+        match self.unlink(name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
             Err(errno) => Err(errno),
         }

@@ -333,3 +333,53 @@ fn what_is_hidden_is_neither_replaced_nor_removed_and_is_no_conflict() {
         "grep -q mine secret && grep -q mine d/secret/x && test ! -e d/y && test ! -e o/secret && grep -q changed k",
     );
 }
+
+#[test]
+fn a_part_is_committed_where_something_in_a_closed_directory_is_gone() {
+    let place = Place::new("git init -q .; rm -rf .git/hooks; mkdir -p d/e; touch d/x d/y d/e/z; chmod 555 d/e d");
+    let mut set = copied(&place);
+    sh(
+        &set.upper(),
+        "echo new >n; mkdir -p .git/hooks; echo '#!/bin/sh' >.git/hooks/post-commit; chmod 755 .git/hooks/post-commit",
+    );
+    for gone in ["d/y", "d/e/z"] {
+        set.put_gone(Path::new(gone)).unwrap();
+    }
+    set.filled().unwrap();
+    let done = place.commit(&mut set);
+    assert!(done.id.is_some() && done.judged.held_back > 0, "{done:?}");
+    sh(
+        &place.workspace,
+        "set -e; test ! -e d/y; test ! -e d/e/z; test -e n; test \"$(stat -c %a d d/e)\" = \"$(printf '555\\n555')\"; \
+         chmod 755 d d/e",
+    );
+}
+
+/// Root may write what its mode closes.
+#[test]
+fn all_of_this_holds_for_an_ordinary_user() {
+    if !rustix::process::geteuid().is_root() || !shieling_testkit::prerequisite::has(&["setpriv"]) {
+        return;
+    }
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "copies::",
+            "--skip",
+            "as_root_",
+            "--skip",
+            "of_another_owner",
+            "--skip",
+            "ordinary_user",
+        ])
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    if told.contains("failed to execute") {
+        shieling_testkit::prerequisite::skip("the test program is not for other users");
+        return;
+    }
+    assert!(output.status.success(), "{told}");
+}
