@@ -172,7 +172,7 @@ impl Service {
                 Err(wrong) => wrong,
             },
             Tool::ShellView => match read(arguments) {
-                Ok(asked) => jobs::view(workplace, asked, context).await,
+                Ok(asked) => jobs::view(workplace, asked, context, person).await,
                 Err(wrong) => wrong,
             },
             Tool::ShellWrite => match read(arguments) {
@@ -180,11 +180,11 @@ impl Service {
                 Err(wrong) => wrong,
             },
             Tool::ShellWait => match read(arguments) {
-                Ok(asked) => jobs::wait(workplace, asked, context).await,
+                Ok(asked) => jobs::wait(workplace, asked, context, person).await,
                 Err(wrong) => wrong,
             },
             Tool::ShellKill => match read(arguments) {
-                Ok(asked) => jobs::kill(workplace, &asked, context).await,
+                Ok(asked) => jobs::kill(workplace, &asked, context, person).await,
                 Err(wrong) => wrong,
             },
             Tool::ShellList => {

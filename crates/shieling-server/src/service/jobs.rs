@@ -20,7 +20,12 @@ use crate::tools::Tool;
 /// The largest compiled regular expression, in bytes.
 const EXPRESSION: usize = 1 << 20;
 
-pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, context: CallContext) -> CallResult {
+pub(super) async fn view(
+    workplace: &Workplace,
+    asked: arguments::ShellView,
+    context: CallContext,
+    person: &Arc<Person>,
+) -> CallResult {
     let filter = match asked.filter.as_deref().map(expression).transpose() {
         Ok(filter) => filter,
         Err(wrong) => return CallResult::invalid(wrong),
@@ -50,7 +55,8 @@ pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, con
         },
         screen: asked.screen,
     };
-    match workplace.core.view(ask).await {
+    // A person may be asked about what the job left.
+    match PERSON.scope(person.clone(), workplace.core.view(ask)).await {
         Ok(mut view) => {
             if let Some(filter) = filter {
                 view.outcome.stdout = only(&filter, &view.outcome.stdout);
@@ -90,7 +96,7 @@ pub(super) async fn write(
             wait,
             ..ViewRequest::new(job)
         };
-        workplace.core.view(wait).await
+        PERSON.scope(person.clone(), workplace.core.view(wait)).await
     } else {
         PERSON
             .scope(person.clone(), workplace.core.write(&job, input, wait))
@@ -119,7 +125,12 @@ pub(super) async fn write(
     }
 }
 
-pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, context: CallContext) -> CallResult {
+pub(super) async fn wait(
+    workplace: &Workplace,
+    asked: arguments::ShellWait,
+    context: CallContext,
+    person: &Arc<Person>,
+) -> CallResult {
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
@@ -139,7 +150,8 @@ pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, con
         WaitFor::Port(_) => "the port",
     };
     let budget = Duration::from_millis(asked.timeout_ms);
-    match workplace.core.wait_for(&job, what, budget).await {
+    let waited = workplace.core.wait_for(&job, what, budget);
+    match PERSON.scope(person.clone(), waited).await {
         Ok((met, view)) => {
             let came = if met { "came" } else { "did not come" };
             let text = format!("[{said} {came}]\n{}", text::view(&view, &context));
@@ -153,13 +165,18 @@ pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, con
     }
 }
 
-pub(super) async fn kill(workplace: &Workplace, asked: &arguments::ShellKill, context: CallContext) -> CallResult {
+pub(super) async fn kill(
+    workplace: &Workplace,
+    asked: &arguments::ShellKill,
+    context: CallContext,
+    person: &Arc<Person>,
+) -> CallResult {
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
     };
     let context = of(context, &job);
-    match workplace.core.kill(&job).await {
+    match PERSON.scope(person.clone(), workplace.core.kill(&job)).await {
         Ok(view) => CallResult::new(text::killed(&view, &context), &view, false),
         Err(error) => refused(workplace, error, "", &context),
     }

@@ -217,6 +217,113 @@ async fn what_is_accepted_while_a_job_runs_stays_and_what_the_job_makes_of_it_do
     client.leave().await.expect("served");
 }
 
+/// Calls about a job, each of which is made once the job has done its work: name, arguments, and whether the job runs on.
+fn calls_about_a_job() -> [(&'static str, Value, bool); 4] {
+    [
+        ("shell_wait", json!({}), false),
+        ("shell_view", json!({"until": "exit", "wait_ms": 60_000}), false),
+        ("shell_write", json!({"wait_ms": 60_000}), false),
+        ("shell_kill", json!({}), true),
+    ]
+}
+
+/// Starts a command in the background, waits for its word `done`, and calls the tool about it. Gives that call's result and
+/// the arguments that name the job.
+async fn about_a_job(client: &mut Client, command: &str, call: (&str, Value, bool)) -> (Value, Value) {
+    let (tool, mut arguments, runs_on) = call;
+    let command = match runs_on {
+        true => format!("{command}; sleep 1000"),
+        false => command.to_owned(),
+    };
+    let job = client
+        .call("shell", json!({"command": command, "background": true}))
+        .await;
+    let job = job["structuredContent"]["job"].clone();
+    if runs_on {
+        client.call("shell_wait", json!({"job": job, "pattern": "done"})).await;
+        assert_eq!(questions(client), [""; 0], "{tool}: the job runs on");
+    }
+    arguments["job"] = job.clone();
+    let mut result = client.call(tool, arguments.clone()).await;
+    // Some return with the output that there is, before the end.
+    while result["structuredContent"]["status"] == "running" {
+        result = client.call(tool, arguments.clone()).await;
+    }
+    (result, json!({"job": job}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_back_of_a_job_that_ended_in_the_background_is_asked_about_at_the_next_call_about_it() {
+    for mode in [Mode::Direct, Mode::Commit] {
+        for call in calls_about_a_job() {
+            let tool = call.0;
+            let place = Place::new(mode, LONG);
+            let mut client = place.client(with_forms()).await;
+            client.person = Box::new(|asked| Some(decision(message(asked).contains("echo hook"))));
+            let (result, job) = about_a_job(&mut client, TWO, call).await;
+            assert_eq!(questions(&mut client).len(), 2, "{mode:?} {tool}: {result:#}");
+            for again in [false, true] {
+                let result = match again {
+                    true => client.call("shell_view", job.clone()).await,
+                    false => result.clone(),
+                };
+                let changes = &result["structuredContent"]["changes"];
+                assert_eq!(paths(&changes["accepted"]), [HOOK], "{mode:?} {tool}: {changes:#}");
+                assert_eq!(paths(&changes["held_back"]), [TASKS], "{mode:?} {tool}: {changes:#}");
+                assert_eq!(changes["held_back"][0]["answer"], "refused", "{changes:#}");
+                assert_eq!(questions(&mut client), [""; 0], "{mode:?} {tool}");
+            }
+            assert_eq!(place.read(HOOK).as_deref(), Some("#!/bin/sh\necho hook\n"), "{mode:?}");
+            assert_eq!(place.read(TASKS), None, "{mode:?} {tool}");
+            client.leave().await.expect("served");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_of_a_job_that_ended_in_the_background_is_asked_about_at_the_next_call_about_it() {
+    for call in calls_about_a_job() {
+        let tool = call.0;
+        let place = Place::new(Mode::Review, LONG);
+        let mut client = place.client(with_forms()).await;
+        client.person = Box::new(|_| Some(decision(true)));
+        let (result, job) = about_a_job(&mut client, "echo new > new; echo done", call).await;
+        let asked = questions(&mut client);
+        assert!(
+            asked.len() == 1 && asked[0].contains("+new"),
+            "{tool}: {asked:?} {result:#}"
+        );
+        let result = client.call("shell_view", job).await;
+        assert_eq!(
+            result["structuredContent"]["changes"]["state"], "committed",
+            "{tool}: {result:#}"
+        );
+        assert_eq!(questions(&mut client), [""; 0], "{tool}");
+        assert_eq!(place.read("new").as_deref(), Some("new\n"), "{tool}");
+        client.leave().await.expect("served");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_left_is_asked_about_by_the_first_client_that_can_ask() {
+    let place = Place::new(Mode::Review, LONG);
+    let mut silent = place.client(json!({})).await;
+    let call = ("shell_wait", json!({}), false);
+    let (result, job) = about_a_job(&mut silent, "echo new > new; echo done", call).await;
+    assert_eq!(result["structuredContent"]["changes"]["state"], "waiting", "{result:#}");
+    let mut client = place.client(with_forms()).await;
+    client.person = Box::new(|_| Some(decision(true)));
+    let result = client.call("shell_view", job).await;
+    assert_eq!(questions(&mut client).len(), 1, "{result:#}");
+    assert_eq!(
+        result["structuredContent"]["changes"]["state"], "committed",
+        "{result:#}"
+    );
+    assert_eq!(place.read("new").as_deref(), Some("new\n"));
+    client.leave().await.expect("served");
+    silent.leave().await.expect("served");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_that_nobody_answers_ends_in_time_and_the_next_is_not_asked() {
     for mode in [Mode::Direct, Mode::Commit] {

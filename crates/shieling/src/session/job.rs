@@ -112,6 +112,7 @@ impl Job {
                 seen: 0,
                 last_output: None,
                 ended: None,
+                is_reviewed: false,
                 over: None,
             }),
             command: setup.command,
@@ -237,6 +238,29 @@ impl Job {
             .await
     }
 
+    /// Returns the outcome of the command for a caller that asks a person about the changes in it. `None` before the end
+    /// of the command, and if a caller has asked or is asking.
+    pub(crate) fn claim_review(self: &Arc<Self>) -> Option<ReviewClaim> {
+        let mut state = self.shared.state();
+        let outcome = state.ended.clone()?;
+        if std::mem::replace(&mut state.is_reviewed, true) {
+            return None;
+        }
+        Some(ReviewClaim {
+            job: Arc::clone(self),
+            outcome,
+            is_done: false,
+        })
+    }
+
+    /// Says in an earlier copy of the outcome of the command what came of the review of its changes.
+    pub(crate) fn tell_review(&self, outcome: &mut Outcome) {
+        if let Some(ended) = &self.shared.state().ended {
+            outcome.changes.clone_from(&ended.changes);
+            outcome.error.clone_from(&ended.error);
+        }
+    }
+
     /// Returns the outcome of the command, or `running` with the head and the tail of its output so far.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome_now(&self.shared.state())
@@ -357,6 +381,34 @@ impl Job {
             }
             // Never fails: the sender lives as long as the handle.
             let _ = changed.changed().await;
+        }
+    }
+}
+
+/// The right to ask a person about the changes in a job's outcome. If it is dropped before [`done`](Self::done), another
+/// caller may ask.
+pub(crate) struct ReviewClaim {
+    job: Arc<Job>,
+    /// The outcome, into which the answers go.
+    pub(crate) outcome: Outcome,
+    is_done: bool,
+}
+
+impl ReviewClaim {
+    /// Keeps the changes and the error of the outcome as the job's own.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+        if let Some(ended) = &mut self.job.shared.state().ended {
+            ended.changes = self.outcome.changes.take();
+            ended.error = self.outcome.error.take();
+        }
+    }
+}
+
+impl Drop for ReviewClaim {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.job.shared.state().is_reviewed = false;
         }
     }
 }

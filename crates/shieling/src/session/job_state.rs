@@ -50,6 +50,8 @@ pub(super) struct State {
     pub(super) last_output: Option<Instant>,
     /// The outcome of the command, after its end.
     pub(super) ended: Option<Outcome>,
+    /// Whether a person was asked about the changes in it, or is being asked.
+    pub(super) is_reviewed: bool,
     /// The time at which the last process of the job ended.
     pub(super) over: Option<Instant>,
 }

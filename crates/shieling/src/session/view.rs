@@ -32,22 +32,30 @@ impl Job {
     /// [`JobError::NoTerminal`] if the screen is requested of a job without a terminal.
     /// # Cancel safety
     /// Cancel safe: output that was not returned does not count as viewed.
+    #[cfg(test)]
     pub(crate) async fn view(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
+        self.await_view(request).await?;
+        Ok(self.look(request.cursor, request.screen))
+    }
+
+    /// Waits for the condition of a view, without the view.
+    ///
+    /// # Errors
+    /// Those of [`view`](Self::view).
+    /// # Cancel safety
+    /// Cancel safe.
+    pub(crate) async fn await_view(&self, request: &ViewRequest) -> Result<(), JobError> {
         if request.screen {
             self.terminal("a screen")?;
         }
         let from = request.cursor.unwrap_or_else(|| self.shared.state().seen);
         self.wait(from, request.until, request.wait).await;
-        Ok(self.look(request.cursor, request.screen))
+        Ok(())
     }
 
     /// Like [`Self::view`], but the output does not count as viewed.
     pub(crate) async fn peek(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
-        if request.screen {
-            self.terminal("a screen")?;
-        }
-        let from = request.cursor.unwrap_or_else(|| self.shared.state().seen);
-        self.wait(from, request.until, request.wait).await;
+        self.await_view(request).await?;
         Ok(self.seen_by(request.cursor, request.screen, false))
     }
 
@@ -96,7 +104,7 @@ impl Job {
     }
 
     /// Returns the new output, or the output from a cursor on, without waiting.
-    pub(super) fn look(&self, cursor: Option<u64>, screen: bool) -> ViewResponse {
+    pub(crate) fn look(&self, cursor: Option<u64>, screen: bool) -> ViewResponse {
         self.seen_by(cursor, screen, true)
     }
 
@@ -148,9 +156,8 @@ impl Job {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_exit(&self, budget: Duration) -> (bool, ViewResponse) {
-        let over = self.within(budget, self.until(|state| state.over)).await;
-        (over.is_some(), self.look(None, false))
+    pub(crate) async fn wait_for_exit(&self, budget: Duration) -> bool {
+        self.within(budget, self.until(|state| state.over)).await.is_some()
     }
 
     /// Waits for output that matches a pattern, starting with the oldest byte that is kept. Returns whether there was
@@ -160,11 +167,7 @@ impl Job {
     /// [`JobError::Pattern`] if the pattern is invalid.
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_pattern(
-        &self,
-        pattern: &str,
-        budget: Duration,
-    ) -> Result<(bool, ViewResponse), JobError> {
+    pub(crate) async fn wait_for_pattern(&self, pattern: &str, budget: Duration) -> Result<bool, JobError> {
         let (mut search, found) = PatternSearch::new(compiled(pattern)?);
         {
             let mut state = self.shared.state();
@@ -177,7 +180,7 @@ impl Job {
         }
         let ended = |state: &State| (found.load(Ordering::Relaxed) || state.over.is_some()).then_some(());
         self.within(budget, self.until(ended)).await;
-        Ok((found.load(Ordering::Relaxed), self.look(None, false)))
+        Ok(found.load(Ordering::Relaxed))
     }
 
     /// Waits until a port of this host's loopback device accepts connections. Returns whether it did within the
@@ -185,7 +188,7 @@ impl Job {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_port(&self, port: u16, budget: Duration) -> (bool, ViewResponse) {
+    pub(crate) async fn wait_for_port(&self, port: u16, budget: Duration) -> bool {
         let open = async {
             loop {
                 for host in ["127.0.0.1", "::1"] {
@@ -201,8 +204,7 @@ impl Job {
                 let _ = tokio::time::timeout(POLL, end).await;
             }
         };
-        let open = self.within(budget, open).await.unwrap_or(false);
-        (open, self.look(None, false))
+        self.within(budget, open).await.unwrap_or(false)
     }
 
     /// Awaits a future within a budget. A budget too large for the clock is unlimited.

@@ -12,7 +12,7 @@ use super::entry::Entry;
 use super::{Shieling, lookup, refusal};
 use crate::approval::Mode;
 use crate::audit::{InputRecord, MAX_KEYS};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Command, MAX_COMMAND_BYTES};
 use crate::session::{
@@ -24,7 +24,9 @@ use crate::session::{
 const ENDING: &[&str] = &["C-c", "C-d", "C-\\"];
 
 impl Shieling {
-    /// Returns the new output of a job.
+    /// Returns the new output of a job. If its command has ended while no call waited for it, a person is first asked
+    /// about the changes that it left, where they are to be; so they are by each of the calls below that return its
+    /// outcome.
     ///
     /// Without a cursor, this is the output since the last view: the first and last bytes of each stream, as many as the
     /// command keeps. With a cursor, it is the next bytes of both streams together, and `cursor` continues after them.
@@ -34,7 +36,10 @@ impl Shieling {
     /// # Cancel safety
     /// Cancel safe: output that was not returned stays new.
     pub async fn view(&self, ask: ViewRequest) -> Result<ViewResponse, JobError> {
-        self.jobs.find(&ask.job)?.view(&ask).await
+        let job = self.jobs.find(&ask.job)?;
+        job.await_view(&ask).await?;
+        self.review_end(&job).await;
+        Ok(job.look(ask.cursor, ask.screen))
     }
 
     /// Returns output as [`view`](Self::view) does, for another viewer: it stays new for the owner of the job.
@@ -83,13 +88,16 @@ impl Shieling {
         };
         // The input is already written, and its intent recorded.
         let recorded = entry.ended(&outcome);
-        view.map(|mut view| {
-            if let Err(error) = recorded {
-                let told = format!("it was written, and that could not be recorded: {error}");
-                view.outcome.error.get_or_insert(told);
-            }
-            view
-        })
+        let mut view = view?;
+        if view.outcome.status != Status::Running {
+            self.review_end(&job).await;
+            job.tell_review(&mut view.outcome);
+        }
+        if let Err(error) = recorded {
+            let told = format!("it was written, and that could not be recorded: {error}");
+            view.outcome.error.get_or_insert(told);
+        }
+        Ok(view)
     }
 
     /// Waits for the end of a job's command and returns its outcome, with the head and tail of its whole output. After
@@ -101,10 +109,9 @@ impl Shieling {
     /// Cancel safe.
     pub async fn job_outcome(&self, job: &JobId, wait: Duration) -> Result<Outcome, JobError> {
         let job = self.jobs.find(job)?;
-        Ok(match tokio::time::timeout(wait, job.ended()).await {
-            Ok(outcome) => outcome,
-            Err(_) => job.outcome(),
-        })
+        let _ = tokio::time::timeout(wait, job.ended()).await;
+        self.review_end(&job).await;
+        Ok(job.outcome())
     }
 
     /// Ends a job with all of its processes. If it has already ended, returns its end again.
@@ -116,7 +123,8 @@ impl Shieling {
     pub async fn kill(&self, job: &JobId) -> Result<ViewResponse, JobError> {
         let job = self.jobs.find(job)?;
         job.kill().await;
-        job.view(&ViewRequest::new(job.id().clone())).await
+        self.review_end(&job).await;
+        Ok(job.look(None, false))
     }
 
     /// Resizes a job's terminal.
@@ -142,15 +150,17 @@ impl Shieling {
         budget: Duration,
     ) -> Result<(bool, ViewResponse), JobError> {
         let job = self.jobs.find(job)?;
-        match what {
-            WaitFor::Exit => Ok(job.wait_for_exit(budget).await),
-            WaitFor::Pattern(pattern) => job.wait_for_pattern(&pattern, budget).await,
+        let met = match what {
+            WaitFor::Exit => job.wait_for_exit(budget).await,
+            WaitFor::Pattern(pattern) => job.wait_for_pattern(&pattern, budget).await?,
             // Probing the port from inside would run an unapproved process there.
             WaitFor::Port(_) if !self.environment.shares_network() => {
-                Err(JobError::OwnNetwork { job: job.id().clone() })
+                return Err(JobError::OwnNetwork { job: job.id().clone() });
             }
-            WaitFor::Port(port) => Ok(job.wait_for_port(port, budget).await),
-        }
+            WaitFor::Port(port) => job.wait_for_port(port, budget).await,
+        };
+        self.review_end(&job).await;
+        Ok((met, job.look(None, false)))
     }
 
     /// Returns the jobs, oldest first.

@@ -9,6 +9,7 @@ use crate::environment::{Environment, Review};
 use crate::files::FilesError;
 use crate::outcome::{Accepted, ChangeMode, ChangeState, Changes, HeldBack, Outcome};
 use crate::request::{Digest, FileOp, Operation};
+use crate::session::Job;
 use crate::units::ByteCount;
 
 /// How many of the changes that were held back are named after a change of files.
@@ -22,6 +23,19 @@ impl Shieling {
         let asked = self.ask_about_held_back(changes).await;
         if let Some(error) = reviewed.or(asked) {
             outcome.error.get_or_insert(error);
+        }
+    }
+
+    /// Asks a person about what a job's command left, once it has ended: what waits, and what was held back. The command
+    /// may have ended while no call waited for it, so each call about the job comes here. A person is asked once.
+    pub(super) async fn review_end(&self, job: &Arc<Job>) {
+        // Without a person to ask, a later call may have one.
+        if !self.approvals.can_ask() {
+            return;
+        }
+        if let Some(mut claim) = job.claim_review() {
+            self.review(&mut claim.outcome).await;
+            claim.done();
         }
     }
 

@@ -260,7 +260,8 @@ impl Shieling {
         };
         let mut outcome = Self::wait(&job, actor, &call, left).await;
         if outcome.status != Status::Running {
-            self.review(&mut outcome).await;
+            self.review_end(&job).await;
+            job.tell_review(&mut outcome);
         }
         if !job.is_over() || call.id.is_some() {
             forgotten.id = None;

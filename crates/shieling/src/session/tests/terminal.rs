@@ -129,7 +129,8 @@ fn watched() -> Option<Box<dyn Watcher>> {
 async fn a_program_that_asks_its_terminal_is_answered() {
     let text = "stty raw -echo; printf '\\033[6n'; IFS= read -r -d R x; stty sane; printf '%q\\n' \"$x\"; sleep 1000";
     let job = start_on_terminal(text, |setup| setup.watcher = watched()).await;
-    let (found, view) = job.wait_for_pattern("E.*1;1'", LONG).await.expect("a pattern");
+    let found = job.wait_for_pattern("E.*1;1'", LONG).await.expect("a pattern");
+    let view = job.look(None, false);
     assert!(found, "{:?}", view.outcome.stdout);
     job.kill().await;
 }
@@ -151,7 +152,8 @@ async fn a_person_takes_the_keyboard_and_gives_it_back() {
     assert!(matches!(error, JobError::PersonHolds { .. }), "{error}");
     assert!(person.resize(TerminalSize { rows: 7, columns: 70 }));
     assert!(person.write(b"person\r"));
-    let (found, view) = job.wait_for_pattern("<person>\r\n7 70", LONG).await.expect("a pattern");
+    let found = job.wait_for_pattern("<person>\r\n7 70", LONG).await.expect("a pattern");
+    let view = job.look(None, false);
     assert!(found, "{:?}", view.outcome.stdout);
     let shown = tokio::time::timeout(LONG, person.next()).await.expect("it is shown");
     assert!(shown.is_some());

@@ -187,23 +187,25 @@ async fn a_screen_is_for_terminals() {
 async fn patterns_are_found_in_what_is_there_and_in_what_comes() {
     let job = start("echo server 1; read x; printf 'listening on '; sleep 0.1; echo port 8080; read x; echo bye").await;
     job.next().await;
-    let (found, _) = job.wait_for_pattern("^server [0-9]$", LONG).await.expect("a pattern");
+    let found = job.wait_for_pattern("^server [0-9]$", LONG).await.expect("a pattern");
     assert!(found, "a view does not hide it");
     job.line("", Duration::ZERO).await;
-    let (found, view) = job
+    let found = job
         .wait_for_pattern("listening on port ([0-9]+)", LONG)
         .await
         .expect("a pattern");
+    let view = job.look(None, false);
     assert!(found && view.outcome.stdout.ends_with("port 8080\n"), "{view:?}");
     let begun = Instant::now();
-    let (found, _) = job
+    let found = job
         .wait_for_pattern("never", Duration::from_millis(100))
         .await
         .expect("a pattern");
     assert!(!found && begun.elapsed() < Duration::from_secs(20));
     job.line("", Duration::ZERO).await;
     // Its end ends the wait.
-    let (found, view) = job.wait_for_pattern("never", LONG).await.expect("a pattern");
+    let found = job.wait_for_pattern("never", LONG).await.expect("a pattern");
+    let view = job.look(None, false);
     assert_eq!((found, view.outcome.status), (false, Status::Exited));
     assert!(matches!(
         job.wait_for_pattern("(", LONG).await,
@@ -216,10 +218,10 @@ async fn a_port_is_waited_for() {
     let job = start("read x").await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it has one").port();
-    assert!(job.wait_for_port(port, LONG).await.0);
+    assert!(job.wait_for_port(port, LONG).await);
     drop(listener);
     let begun = Instant::now();
-    assert!(!job.wait_for_port(port, Duration::from_millis(200)).await.0);
+    assert!(!job.wait_for_port(port, Duration::from_millis(200)).await);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
