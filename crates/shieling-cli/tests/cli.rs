@@ -32,6 +32,8 @@ mod help;
 #[cfg(feature = "container")]
 #[path = "cli/interrupted.rs"]
 mod interrupted;
+#[path = "cli/hidden.rs"]
+mod hidden;
 #[path = "cli/killed.rs"]
 mod killed;
 #[path = "cli/memory.rs"]

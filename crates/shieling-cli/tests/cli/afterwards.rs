@@ -23,7 +23,7 @@ fn agent(place: &Place, mode: &str, script: &str) -> Output {
 }
 
 /// A command of Shieling's for the workspace of a place.
-fn shieling(place: &Place, what: &str, mode: &str) -> Command {
+pub(crate) fn shieling(place: &Place, what: &str, mode: &str) -> Command {
     let path = place.path();
     let variable = |name: &str, value: &str| format!("{name}={value}");
     // By its descriptor: an ordinary user may not reach it by its path.

@@ -51,7 +51,7 @@ pub use started::{Received, SendError, Started};
 pub use stop_handle::AtEnd;
 pub(crate) use stop_handle::StopHandle;
 pub use streams::{DRAIN, LARGE_PIPE};
-pub(crate) use sys::watch_both;
+pub(crate) use sys::{watch, watch_both};
 pub use zygote::start_ahead;
 #[cfg(feature = "copy")]
 pub use zygote::{copy_ahead, has_copy};

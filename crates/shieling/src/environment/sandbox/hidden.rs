@@ -159,6 +159,17 @@ struct Directory {
 }
 
 type Stamp = (File, i128, i128);
+/// What a change of a name means for what is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing that can be told from the name.
+    None,
+    /// It is hidden, and another file than was told.
+    Hidden(PathBuf),
+    /// Something hidden is reached by it: all has to be looked at.
+    Above,
+}
+
 /// Something hidden, and how many of the directories above it keep it so by their names.
 type Found = (PathBuf, Identity, usize);
 
@@ -373,6 +384,62 @@ impl HiddenFiles {
             // Directories are being moved: as at first, one look could miss them.
             self.tree = Directory::default();
             self.places.clear();
+        }
+    }
+
+    /// The top of what is looked at.
+    pub(super) fn root_path(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The directories, relative to the top, in which something hidden was told, and those above them.
+    pub(super) fn leading(&self) -> BTreeSet<PathBuf> {
+        let mut leading = BTreeSet::new();
+        for path in self.told.keys() {
+            for above in path.ancestors().skip(1) {
+                if !leading.insert(above.to_path_buf()) {
+                    break;
+                }
+            }
+        }
+        leading
+    }
+
+    /// Says what the change of a name means, an absolute path, by itself alone: who replaces a file makes its name that of
+    /// another. `leading` is [`Self::leading`].
+    pub(super) fn changed(&mut self, path: &Path, leading: &BTreeSet<PathBuf>) -> Change {
+        let Ok(path) = path.strip_prefix(&self.workspace) else {
+            return Change::None;
+        };
+        let is_told = self.told.contains_key(path);
+        let may_hide = self.hidden.hides(path, false) || self.hidden.hides(path, true);
+        if leading.contains(path) {
+            return Change::Above;
+        }
+        if path.as_os_str().is_empty() || !(is_told || may_hide) {
+            return Change::None;
+        }
+        let Some(stat) = self.root().ok().and_then(|root| status(root.as_fd(), path).ok()) else {
+            return Change::None;
+        };
+        let identity = identity(&stat);
+        if self.told.get(path) == Some(&identity) {
+            return Change::None;
+        }
+        let kind = FileType::from_raw_mode(stat.stx_mode.into());
+        let is_directory = kind == FileType::Directory;
+        match kind {
+            // Where it leads is hidden with it.
+            FileType::Symlink => Change::Above,
+            _ if self.hidden.hides(path, is_directory) => {
+                let above = self.hidden.needs_above(path, is_directory);
+                self.hold_above(path, above);
+                self.told.insert(path.to_path_buf(), identity);
+                Change::Hidden(self.workspace.join(path))
+            }
+            // By another name of it, or as what a link leads to.
+            _ if is_told => Change::Above,
+            _ => Change::None,
         }
     }
 
@@ -650,7 +717,7 @@ impl Look<'_> {
 }
 
 /// How a path relative to the workspace is named to the kernel.
-fn named(path: &Path) -> &Path {
+pub(super) fn named(path: &Path) -> &Path {
     if path.as_os_str().is_empty() {
         Path::new(".")
     } else {

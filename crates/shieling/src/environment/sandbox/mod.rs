@@ -31,6 +31,7 @@ mod repository;
 mod refused;
 mod full;
 mod hidden;
+mod recover;
 mod fit;
 mod error;
 mod foreign;
@@ -56,6 +57,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Hide, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
+use tokio::task::JoinSet;
 
 use super::files::host::{Confined, HostFiles, View};
 use super::{
@@ -186,6 +188,10 @@ struct Running {
     workspace: PathBuf,
     /// Where changes to the workspace go, if not into it.
     stage: Option<Arc<Stage>>,
+    /// Which directories lead to hidden names.
+    hidden_notifier: Option<Arc<recover::Notifier>>,
+    /// What covers these again if they are replaced.
+    tasks: Mutex<JoinSet<()>>,
     /// Whether looking takes long enough to need a thread of its own.
     slow: bool,
     /// What has appeared, and of which it is not known that the jail has been told.
@@ -349,8 +355,15 @@ impl Sandbox {
             stage.started(root.as_fd())?;
         }
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage.clone();
+        // In a staged view the cover lies over the layer's own file, whatever is replaced below.
+        let hidden_notifier = match stage {
+            None => recover::notifier(&hidden),
+            Some(_) => None,
+        };
         let started = Arc::new(Running {
             jail,
+            hidden_notifier,
+            tasks: Mutex::default(),
             stage,
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
@@ -363,6 +376,12 @@ impl Sandbox {
             slow,
             pending: Mutex::new(pending),
         });
+        {
+            let mut tasks = started.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(notifier) = &started.hidden_notifier {
+                tasks.spawn(recover::keep_covered(Arc::downgrade(&started), Arc::clone(notifier)));
+            }
+        }
         *running = Some(Arc::clone(&started));
         Ok((started, first))
     }
@@ -591,16 +610,16 @@ impl Running {
         if let Some(tracked) = &mut *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) {
             tracked.look();
         }
-        let (mut hide, mut hold) = (Vec::new(), Vec::new());
-        for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
-            let found = hidden.refresh()?;
-            hide.extend(hidden.described(found));
-            hold.extend(hidden.hold()?);
+        {
+            let mut all = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+            let (mut hide, mut hold) = (Vec::new(), Vec::new());
+            for hidden in &mut *all {
+                let found = hidden.refresh()?;
+                hide.extend(hidden.described(found));
+                hold.extend(hidden.hold()?);
+            }
+            self.found(&all, hide, hold);
         }
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).extend(
-            hold.iter()
-                .filter_map(|held| Some(held.target.strip_prefix(&self.workspace).ok()?.to_path_buf())),
-        );
         let (protect, pin) = match &mut *lock(&self.guard) {
             Some(guard) => {
                 // What a job has made since the last command ended.
@@ -610,11 +629,50 @@ impl Running {
             None => (Vec::new(), Vec::new()),
         };
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.hide.extend(hide);
-        pending.hold.extend(hold);
         pending.protect.extend(protect);
         pending.pin.extend(pin);
         Ok(pending.clone())
+    }
+
+    /// What is hidden and was replaced under these names, or anywhere if `looks`, for the jail to be told at once; and
+    /// whether something above it was, so that all has to be looked at. A command that begins meanwhile tells it as well.
+    fn replaced(&self, names: &BTreeSet<PathBuf>, looks: bool) -> (Update, bool) {
+        let mut all = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_above = false;
+        let mut update = Update::default();
+        for hidden in &mut *all {
+            let leading = hidden.leading();
+            let mut found = Vec::new();
+            for name in names {
+                match hidden.changed(name, &leading) {
+                    hidden::Change::None => {}
+                    hidden::Change::Hidden(path) => found.push(path),
+                    hidden::Change::Above => is_above |= !looks,
+                }
+            }
+            if looks {
+                // What cannot be looked at refuses the next command.
+                found.extend(hidden.refresh().unwrap_or_default());
+            }
+            update.hide.extend(hidden.described(found));
+            update.hold.extend(hidden.hold().unwrap_or_default());
+        }
+        self.found(&all, update.hide.clone(), update.hold.clone());
+        (update, is_above)
+    }
+
+    /// Remembers what is to be hidden and held until the jail has said that it is done, and follows it.
+    fn found(&self, all: &[HiddenFiles], hide: Vec<Hide>, hold: Vec<Hide>) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).extend(
+            hold.iter()
+                .filter_map(|held| Some(held.target.strip_prefix(&self.workspace).ok()?.to_path_buf())),
+        );
+        if let Some(notifier) = self.hidden_notifier.as_ref().filter(|_| !hide.is_empty()) {
+            notifier.follow(all);
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.hide.extend(hide);
+        pending.hold.extend(hold);
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) use spawn::spawn;
 ///
 /// # Errors
 /// No room in the runtime's poll, or a descriptor that cannot be polled.
-pub(super) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` names the same open descriptor until it is dropped, and the returned
     // value owns it.
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(io::Error::from)
