@@ -47,6 +47,7 @@ mod refresh;
 mod rules;
 mod snapshot;
 mod store;
+mod usage;
 
 pub use base::CopyRecorder;
 pub use diff::{Diff, DiffLimits};
@@ -64,3 +65,4 @@ pub use set::{ChangeSet, Choice, Committed, Conflict, Judged, Limits, Put, Store
 pub use shown::Shown;
 pub use snapshot::UNCOPIED;
 pub use store::{Frozen, Store};
+pub use usage::Usage;

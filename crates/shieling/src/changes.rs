@@ -7,5 +7,5 @@
 pub use shieling_changes::{
     Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, CopyRecorder, Counts, Diff, DiffLimits,
     Fingerprint, Frozen, Held, Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rename, Rule, Shadows, Shown, State,
-    Store, Stored, Summary, Surroundings,
+    Store, Stored, Summary, Surroundings, Usage,
 };

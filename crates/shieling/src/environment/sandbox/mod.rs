@@ -32,6 +32,7 @@ mod refused;
 mod full;
 mod hidden;
 mod recover;
+mod layer_bound;
 mod fit;
 mod error;
 mod foreign;
@@ -190,7 +191,7 @@ struct Running {
     stage: Option<Arc<Stage>>,
     /// Which directories lead to hidden names.
     hidden_notifier: Option<Arc<recover::Notifier>>,
-    /// What covers these again if they are replaced.
+    /// What covers these again if they are replaced, and what measures the staged changes.
     tasks: Mutex<JoinSet<()>>,
     /// Whether looking takes long enough to need a thread of its own.
     slow: bool,
@@ -380,6 +381,10 @@ impl Sandbox {
             let mut tasks = started.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(notifier) = &started.hidden_notifier {
                 tasks.spawn(recover::keep_covered(Arc::downgrade(&started), Arc::clone(notifier)));
+            }
+            if let Some(stage) = &started.stage {
+                let (stage, runs) = (Arc::clone(stage), Arc::clone(&started.runs));
+                tasks.spawn(layer_bound::keep(stage, runs, Arc::downgrade(&started.jail)));
             }
         }
         *running = Some(Arc::clone(&started));
@@ -991,6 +996,9 @@ impl Environment for Sandbox {
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);
         let Some(stage) = self.stage() else { return };
+        if let Some(why) = stage.take_exceeded(outcome.signal.is_some()) {
+            outcome.error.get_or_insert(format!("the command was ended: {why}"));
+        }
         let (changes, error) = apart(|| {
             // The jail ends with its one command. What nobody can write to any more is moved and not copied.
             let running = self.running.try_lock().ok().and_then(|running| running.clone());

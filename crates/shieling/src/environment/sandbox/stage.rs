@@ -98,6 +98,8 @@ struct Inner {
     running: u32,
     /// What a person is being asked about.
     asked: Option<Frozen>,
+    /// Why commands were ended that wrote too much, until the last of them has ended.
+    exceeded: Option<String>,
 }
 
 impl Stage {
@@ -134,6 +136,7 @@ impl Stage {
                 is_used: false,
                 running: 0,
                 asked: None,
+                exceeded: None,
             }),
         })))
     }
@@ -233,6 +236,25 @@ impl Stage {
     pub(super) fn name(&self, text: &str) {
         if !text.is_empty() {
             name(&mut self.lock(), text);
+        }
+    }
+
+    /// The directories that commands fill, and how much may be in them.
+    pub(super) fn bounded(&self) -> ([PathBuf; 2], Limits) {
+        ([self.upper.clone(), self.work.clone()], self.staging.limits)
+    }
+
+    /// Says that commands are being ended, and why.
+    pub(super) fn exceeded(&self, why: &str) {
+        self.lock().exceeded.get_or_insert(why.to_owned());
+    }
+
+    /// Why commands were ended, for the outcome of one that was, or of the last that runs.
+    pub(super) fn take_exceeded(&self, was_ended: bool) -> Option<String> {
+        let mut inner = self.lock();
+        match inner.running {
+            0 | 1 => inner.exceeded.take(),
+            _ => inner.exceeded.clone().filter(|_| was_ended),
         }
     }
 

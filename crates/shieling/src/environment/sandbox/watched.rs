@@ -138,7 +138,7 @@ impl AllRuns {
 
     /// Asks all of them to end, and waits until they have.
     pub(super) async fn end_all(&self) {
-        self.end(&self.numbers());
+        self.end_now();
         loop {
             let ended = self.1.notified();
             if self.count() == 0 {
@@ -146,6 +146,11 @@ impl AllRuns {
             }
             ended.await;
         }
+    }
+
+    /// Asks all of them to end.
+    pub(super) fn end_now(&self) {
+        self.end(&self.numbers());
     }
 
     fn numbers(&self) -> BTreeSet<u64> {
