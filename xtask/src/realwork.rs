@@ -148,19 +148,24 @@ fn as_user(project: &Project, prepared: &Prepared<'_>, account: Account) -> anyh
         let run = |step: &&Step| workspace.run(place, &project.options, &step.run);
         steps.iter().map(run).collect()
     };
-    let (outside, inside) = (all(Place::Outside)?, all(Place::Inside)?);
+    let outside = all(Place::Outside)?;
+    let mut places = vec![(Place::Inside, all(Place::Inside)?)];
+    if project.staged {
+        places.push((Place::Staged, all(Place::Staged)?));
+    }
     let found = |outside: &[Ended]| -> anyhow::Result<Vec<Finding>> {
-        let pairs = steps.iter().zip(outside.iter().zip(&inside));
-        pairs
-            .map(|(step, (outside, inside))| {
-                Ok(Finding {
-                    name: step.name.clone(),
-                    found: compared(step, account, outside, inside)?,
+        let mut found = Vec::new();
+        for (place, inside) in &places {
+            for (step, (outside, inside)) in steps.iter().zip(outside.iter().zip(inside)) {
+                found.push(Finding {
+                    name: format!("{}{}", step.name, place.suffix()),
+                    found: compared(step, *place, account, outside, inside)?,
                     outside: outside.took,
                     inside: inside.took,
-                })
-            })
-            .collect()
+                });
+            }
+        }
+        Ok(found)
     };
     let mut findings = found(&outside)?;
     if findings.iter().any(|finding| matches!(finding.found, Found::Wrong(_))) {
@@ -179,7 +184,7 @@ fn as_user(project: &Project, prepared: &Prepared<'_>, account: Account) -> anyh
 }
 
 /// Whether a step ended as it is to.
-fn compared(step: &Step, account: Account, outside: &Ended, inside: &Ended) -> anyhow::Result<Found> {
+fn compared(step: &Step, place: Place, account: Account, outside: &Ended, inside: &Ended) -> anyhow::Result<Found> {
     let told = || format!("outside {}\ninside  {}", outside.told(), inside.told());
     if outside.status != step.exit {
         return Ok(Found::Wrong(format!(
@@ -206,7 +211,11 @@ fn compared(step: &Step, account: Account, outside: &Ended, inside: &Ended) -> a
         Some((out, inside)) => format!("first `{out}`\nthen  `{inside}`\n{}", told()),
         None => told(),
     };
-    let row = step.differs.as_ref().filter(|differs| differs.users.has(account));
+    let differs = match place {
+        Place::Outside | Place::Inside => &step.differs,
+        Place::Staged => &step.staged,
+    };
+    let row = differs.as_ref().filter(|differs| differs.users.has(account));
     Ok(match (same, row) {
         (true, None) => Found::Same,
         (true, Some(_)) => Found::Wrong("it differs no more: remove the row".to_owned()),

@@ -45,6 +45,9 @@ pub(super) struct Project {
     pub(super) users: Users,
     #[serde(default)]
     pub(super) options: Vec<String>,
+    /// Whether all of it is done once more inside where changes are staged and committed after each step.
+    #[serde(default)]
+    pub(super) staged: bool,
     #[serde(default)]
     pub(super) prepare: String,
     #[serde(rename = "step")]
@@ -68,6 +71,8 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) mask: Vec<String>,
     pub(super) differs: Option<Differs>,
+    /// The same where changes are staged.
+    pub(super) staged: Option<Differs>,
 }
 
 /// Where and why inside is not as outside.
@@ -131,6 +136,11 @@ impl Steps {
                 bail!("two steps are called `{}`", step.name);
             }
             step.masked("")?;
+        }
+        for project in steps.projects.iter().filter(|project| !project.staged) {
+            if let Some(step) = project.steps.iter().find(|step| step.staged.is_some()) {
+                bail!("the step `{}` is never done where changes are staged", step.name);
+            }
         }
         Ok(steps)
     }

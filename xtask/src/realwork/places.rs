@@ -50,6 +50,18 @@ pub(super) fn fresh(path: PathBuf) -> anyhow::Result<PathBuf> {
 pub(super) enum Place {
     Outside,
     Inside,
+    /// Inside, where changes are committed after each text.
+    Staged,
+}
+
+impl Place {
+    /// What it is called behind a step's name.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Outside | Self::Inside => "",
+            Self::Staged => ", with `--changes commit`",
+        }
+    }
 }
 
 /// How a text ended.
@@ -343,11 +355,15 @@ impl Workspace {
     pub(super) fn run(&self, place: Place, options: &[String], text: &str) -> anyhow::Result<Ended> {
         let mut command = match place {
             Place::Outside => Command::new("bash"),
-            Place::Inside => Command::new(self.base.join("run/shieling")),
+            Place::Inside | Place::Staged => Command::new(self.base.join("run/shieling")),
+        };
+        let staged: &[&str] = match place {
+            Place::Outside | Place::Inside => &[],
+            Place::Staged => &["--changes", "commit"],
         };
         match place {
             Place::Outside => command.args(["-c", text]),
-            Place::Inside => command.arg("exec").args(options).args(["--", text]),
+            Place::Inside | Place::Staged => command.arg("exec").args(options).args(staged).args(["--", text]),
         };
         let said = tempfile::tempdir()?;
         let (out, err) = (said.path().join("out"), said.path().join("err"));

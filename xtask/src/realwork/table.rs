@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::data::Steps;
+use super::places::Place;
 use crate::workspace::root;
 
 const FILE: &str = "PLATFORM.md";
@@ -41,9 +42,15 @@ fn parts(text: &str) -> anyhow::Result<(&str, &str, &str)> {
 
 fn rows(steps: &Steps) -> String {
     let all: usize = steps.projects.iter().map(|project| project.steps.len()).sum();
-    let mut text = format!("Of {all} steps, these differ:\n\n| step | for | inside | why |\n|---|---|---|---|\n");
+    let staged = steps.projects.iter().filter(|project| project.staged);
+    let staged: usize = staged.map(|project| project.steps.len()).sum();
+    let mut text = format!(
+        "Of {all} steps, and {staged} of them once more with `--changes commit`, these differ:\n\n| step | for | inside | why |\n|---|---|---|---|\n"
+    );
     for step in steps.projects.iter().flat_map(|project| &project.steps) {
-        if let Some(differs) = &step.differs {
+        let places = [(Place::Inside, &step.differs), (Place::Staged, &step.staged)];
+        for (place, differs) in places {
+            let Some(differs) = differs else { continue };
             let exit = match differs.exit == step.exit {
                 true => "other output".to_owned(),
                 false => format!("exit {}", differs.exit),
@@ -51,8 +58,9 @@ fn rows(steps: &Steps) -> String {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {} | {} | {exit} | {} |",
+                "| {}{} | {} | {exit} | {} |",
                 step.name,
+                place.suffix(),
                 differs.users.name(),
                 differs.because
             );
