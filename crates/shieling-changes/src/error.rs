@@ -101,6 +101,12 @@ pub enum ChangesError {
         /// The workspace.
         workspace: PathBuf,
     },
+    /// The file system keeps no attributes of users, in which an overlay says what a directory hides.
+    #[error("the file system of `{}` keeps no user attributes (user.*), which a staged workspace needs", store.display())]
+    NoAttributes {
+        /// The directory of the sets.
+        store: PathBuf,
+    },
     /// What is stored of a set cannot be read.
     #[error("the change set `{id}` is damaged: {what}")]
     Damaged {

@@ -93,13 +93,36 @@ impl Store {
         }
     }
 
+    /// Whether a layer in it can say what its directories hide. Without that, an overlay is mounted all the same, and
+    /// shows what was removed.
+    ///
+    /// # Errors
+    /// [`ChangesError::NoAttributes`] if not.
+    fn check_attributes(&self) -> Result<(), ChangesError> {
+        const PROBE: &str = "user.overlay.probe";
+        match rustix::fs::fsetxattr(&self.directory, PROBE, b"y", rustix::fs::XattrFlags::empty()) {
+            Err(Errno::NOTSUP) => Err(ChangesError::NoAttributes {
+                store: self.path.clone(),
+            }),
+            set => {
+                set.doing("set an attribute of", &self.path)?;
+                // Another process may have removed its own.
+                match rustix::fs::fremovexattr(&self.directory, PROBE) {
+                    Ok(()) | Err(Errno::NODATA) => Ok(()),
+                    Err(errno) => Err(errno).doing("remove an attribute of", &self.path),
+                }
+            }
+        }
+    }
+
     /// Makes a set for a sandbox that is about to start over a workspace, and goes on with commits that were broken
     /// off there.
     ///
     /// # Errors
-    /// If it cannot be made, or if the workspace is in another mount.
+    /// If it cannot be made, if the workspace is in another mount, or if the file system has no user attributes.
     pub fn create(&self, workspace: &Path, mode: Mode) -> Result<ChangeSet, ChangesError> {
         self.check(workspace)?;
+        self.check_attributes()?;
         self.recover(workspace)?;
         self.remove_unfilled()?;
         let mut set = self.make(workspace, mode)?;

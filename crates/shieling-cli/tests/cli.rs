@@ -38,6 +38,8 @@ mod hidden;
 mod killed;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/mounts.rs"]
+mod mounts;
 #[path = "cli/mcp.rs"]
 mod mcp;
 #[path = "cli/mcp_sessions.rs"]
