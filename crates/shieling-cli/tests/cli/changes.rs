@@ -697,3 +697,66 @@ fn a_client_that_cannot_ask_is_told_what_waits() {
     ok(&applied);
     assert_eq!((text(&place, "a"), text(&place, "b")), ("2\n".into(), "3\n".into()));
 }
+
+#[test]
+fn what_waits_when_a_server_ends_is_listed_told_to_the_next_server_s_client_and_applied() {
+    let mut first = server("review", json!({}));
+    let place = workspace(&first);
+    let (_, outcome) = first.shell(json!({"command": "echo 2 > a; echo new > new"}));
+    assert_eq!(outcome["changes"]["state"], "waiting", "{outcome}");
+    let id = outcome["changes"]["id"].as_str().expect("an id").to_owned();
+    // One is ended in good order, the next is killed.
+    let (shieling, exit, ..) = first.end();
+    assert_eq!(exit, Some(0));
+    let listed = |shieling: &Shieling| {
+        let waiting = sets(shieling).into_iter().filter(|set| set["state"] == "waiting");
+        waiting
+            .map(|set| set["id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&shieling), std::slice::from_ref(&id));
+    let command = shieling.command();
+    let mut second = Server::start_by(shieling, command, json!({}));
+    let (told, _) = second.tool("environment", json!({}));
+    assert!(
+        told.contains(&format!("wait for a person and are not seen here: {id}"))
+            && told.contains("shieling changes list"),
+        "{told}"
+    );
+    // Its commands see the workspace, and the set waits on beside theirs.
+    let (_, outcome) = second.shell(json!({"command": "cat a; ls new; echo 3 > b"}));
+    assert_eq!(outcome["stdout"], "1\n", "{outcome}");
+    let other = outcome["changes"]["id"].as_str().expect("an id").to_owned();
+    assert_ne!(other, id);
+    let pid = i32::try_from(second.pid())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.expect("a number"), rustix::process::Signal::KILL).expect("it runs");
+    let (shieling, ..) = second.end();
+    let command = shieling.command();
+    let mut third = Server::start_by(shieling, command, json!({"elicitation": {}}));
+    let (told, _) = third.tool("environment", json!({}));
+    assert!(
+        told.contains("wait for a person") && told.contains(" and 1 more"),
+        "{told}"
+    );
+    let (shieling, ..) = third.end();
+    let mut waiting = listed(&shieling);
+    waiting.sort();
+    let mut expected = vec![id.clone(), other.clone()];
+    expected.sort();
+    assert_eq!(waiting, expected);
+    for id in [&id, &other] {
+        ok(&shieling.again(["changes", "apply", id]));
+    }
+    assert_eq!(
+        ["a", "new", "b"].map(|name| text(&place, name)),
+        ["2\n", "new\n", "3\n"]
+    );
+    // What is done is not told any more.
+    let command = shieling.command();
+    let mut last = Server::start_by(shieling, command, json!({}));
+    let (told, _) = last.tool("environment", json!({}));
+    assert!(!told.contains("wait for a person"), "{told}");
+    last.end();
+}

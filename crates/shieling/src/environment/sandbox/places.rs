@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use shieling_changes::{Limits, State, Store, Summary};
 
 use super::guard::HINTS;
 use super::place::{self, is_clean};
@@ -61,6 +62,7 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> WritablePaths 
         .iter()
         .map(|staging| staging.note(&restrictions.workspace))
         .collect();
+    notes.extend(waiting(restrictions));
     if let Some(above) = hidden_repository(restrictions) {
         notes.push(format!(
             "{} is a directory of the repository {}, which is not shown: git finds none here. A person can start with \
@@ -77,6 +79,33 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> WritablePaths 
         kept_home: restrictions.kept_home.clone().map(|kept| (home, kept)),
         notes,
     }
+}
+
+/// Says which changes of earlier sandboxes wait for a person: what commands see now does not have them.
+fn waiting(restrictions: &Restrictions) -> Option<String> {
+    let directory = &restrictions.staging.as_ref()?.directory;
+    if !directory.is_dir() {
+        return None;
+    }
+    let sets = Store::open(directory, Limits::default())
+        .and_then(|store| store.list())
+        .ok()?;
+    let waits = |set: &&Summary| {
+        let is_new = matches!(set.state, State::Waiting | State::Conflict)
+            && !set.is_live
+            && set.mode != shieling_changes::Mode::Discard;
+        is_new && set.workspace == restrictions.workspace && (set.counts.paths() > 0 || set.held_back > 0)
+    };
+    let ids: Vec<&str> = sets.iter().filter(waits).map(|set| &*set.id).collect();
+    let (first, more) = (ids.first()?, ids.len() - 1);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!(
+        "Changes of an earlier sandbox wait for a person and are not seen here: {first}{more}. The person lists them with \
+         `shieling changes list`, and `shieling changes apply {first}` puts them into the workspace.",
+    ))
 }
 
 /// The repository above the workspace, if commands do not see it.
