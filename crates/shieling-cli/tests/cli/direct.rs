@@ -116,6 +116,29 @@ fn who_makes_it_again_and_again_is_ended_and_its_outcome_says_why() {
 }
 
 #[test]
+fn an_ordinary_set_up_that_writes_one_file_four_times_is_not_ended() {
+    // As `git lfs install --local` does: each is taken back before the next is written.
+    let keys = ["lfs.clean", "lfs.smudge", "lfs.process", "other.clean"];
+    let steps =
+        keys.map(|key| format!("git config filter.{key} x; until ! git config filter.{key} >/dev/null; do :; done"));
+    let text = format!("git init -q .; {}; echo over", steps.join("; "));
+    let ran = Shieling::in_workspace().args(["exec", "--json", &text]).run();
+    let outcome = ran.outcome();
+    let said = outcome["changes"]["held_back"].to_string();
+    assert!(
+        outcome["exit_code"] == 0
+            && outcome["stdout"]
+                .as_str()
+                .is_some_and(|stdout| stdout.ends_with("over\n")),
+        "{outcome}"
+    );
+    assert!(
+        said.contains("filter.lfs") && !said.contains("the command was ended"),
+        "{outcome}"
+    );
+}
+
+#[test]
 fn git_works_as_ever_beside_the_watch() {
     let text = "git init -q .; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a \
                 GIT_COMMITTER_EMAIL=a@example.org GIT_EDITOR=true; \
