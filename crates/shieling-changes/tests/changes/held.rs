@@ -390,3 +390,50 @@ fn what_is_shown_by_its_size_alone_or_in_part_is_said_to_be_cut() {
     // Nothing of it is left behind.
     assert_eq!(place.store.list().unwrap().len(), 1);
 }
+
+#[test]
+fn a_part_has_another_stamp_once_anything_of_it_or_of_what_it_replaces_changes() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new("mkdir -p d/e; echo 1 > d/e/f; echo 1 > other");
+    let set = place.stage("echo 2 > d/e/f; mkdir d/new; echo 3 > d/new/g");
+    // Too new to be told from what changes in the same tick.
+    let stamp = || {
+        let began = std::time::Instant::now();
+        loop {
+            if let Some(stamp) = set.stamp(Path::new("d")) {
+                return stamp;
+            }
+            assert!(began.elapsed().as_secs() < 10, "it never stands still");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    let mut before = stamp();
+    let upper = set.upper();
+    // What is not of it changes nothing.
+    fs::write(upper.join("elsewhere"), "x").unwrap();
+    fs::write(place.workspace.join("other"), "2\n").unwrap();
+    assert_eq!(stamp(), before);
+    let changes: [(&str, &dyn Fn()); 6] = [
+        ("content", &|| fs::write(upper.join("d/e/f"), "4\n").unwrap()),
+        ("mode", &|| {
+            fs::set_permissions(upper.join("d/new/g"), fs::Permissions::from_mode(0o755)).unwrap()
+        }),
+        ("a new name", &|| fs::write(upper.join("d/new/h"), "").unwrap()),
+        ("another file of its name", &|| {
+            fs::write(upper.join("x"), "4\n").unwrap();
+            fs::rename(upper.join("x"), upper.join("d/e/f")).unwrap();
+        }),
+        ("the workspace's content", &|| {
+            fs::write(place.workspace.join("d/e/f"), "5\n").unwrap()
+        }),
+        ("the workspace's names", &|| {
+            fs::remove_file(place.workspace.join("d/e/f")).unwrap()
+        }),
+    ];
+    for (what, change) in changes {
+        change();
+        let after = stamp();
+        assert_ne!(after, before, "{what}");
+        before = after;
+    }
+}

@@ -191,6 +191,43 @@ async fn each_is_asked_about_with_its_reason_and_diff_and_only_what_gets_a_yes_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_refused_is_asked_about_again_once_it_is_something_else_however_little_of_it() {
+    for mode in [Mode::Direct, Mode::Commit] {
+        let place = Place::new(mode, LONG);
+        let mut client = place.client(with_forms()).await;
+        client.person = Box::new(|_| Some(decision(false)));
+        client.call("shell", json!({"command": TWO})).await;
+        assert_eq!(questions(&mut client).len(), 2, "{mode:?}");
+        for (command, asked) in [
+            // What is held back stays so, and is looked at with each.
+            ("sleep 0.1; echo 1 > one", 0),
+            ("sleep 0.1; echo 2 > two", 0),
+            (
+                "printf '#!/bin/sh\\necho hoax\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+                1,
+            ),
+            ("sleep 0.1", 0),
+            ("sleep 0.1", 0),
+            (
+                "echo 'echo more' >> .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+                1,
+            ),
+            ("sleep 0.1", 0),
+        ] {
+            let result = client.call("shell", json!({"command": command})).await;
+            let questions = questions(&mut client);
+            assert_eq!(questions.len(), asked, "{mode:?}: {command}: {questions:?} {result:#}");
+        }
+        // A yes holds for what is there now, and not for what was remembered.
+        client.person = Box::new(|_| Some(decision(true)));
+        let last = "printf '#!/bin/sh\\necho last\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit";
+        client.call("shell", json!({"command": last})).await;
+        assert_eq!(place.read(HOOK).as_deref(), Some("#!/bin/sh\necho last\n"), "{mode:?}");
+        client.leave().await.expect("served");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_accepted_while_a_job_runs_stays_and_what_the_job_makes_of_it_does_not() {
     let place = Place::new(Mode::Direct, LONG);
     let mut client = place.client(with_forms()).await;

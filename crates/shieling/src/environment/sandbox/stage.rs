@@ -10,15 +10,15 @@
 //! is said here. While the jail lives, files are copied out of the layer; a jail for one command has ended when its
 //! changes are looked at, and they are moved.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
-    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Limits, Mode, Shadows, State,
-    Store, Surroundings, UNCOPIED,
+    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Limits, Mode, Shadows, Stamp,
+    State, Store, Surroundings, UNCOPIED,
 };
 use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
@@ -35,6 +35,10 @@ use crate::request::Access;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
 const ASKED: u64 = 500;
+
+/// How many parts are remembered that a person was or could be shown, and how long the text of each may be.
+const SHOWN: usize = 128;
+const SHOWN_BYTES: usize = 16 << 10;
 
 /// A workspace that cannot be staged.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +102,9 @@ struct Inner {
     running: u32,
     /// What a person is being asked about.
     asked: Option<Frozen>,
+    /// What was made for a person to see of what is held back, and the state that it was made of: what is held back stays so
+    /// over many commands, and each part is a copy.
+    shown: BTreeMap<PathBuf, (Stamp, HeldBackReview)>,
     /// Why commands were ended that wrote too much, until the last of them has ended.
     exceeded: Option<String>,
 }
@@ -136,6 +143,7 @@ impl Stage {
                 is_used: false,
                 running: 0,
                 asked: None,
+                shown: BTreeMap::new(),
                 exceeded: None,
             }),
         })))
@@ -444,11 +452,35 @@ impl Stage {
 
     /// What a person is to decide about of what was held back, if it waits in this layer.
     pub(super) fn review_held_back(&self, held: &HeldBack) -> Result<Option<HeldBackReview>, ChangesError> {
-        let inner = self.lock();
-        let Some(set) = inner.set.as_ref().filter(|set| held.id.as_deref() == Some(set.id())) else {
+        let mut inner = self.lock();
+        let Inner {
+            store,
+            set,
+            shadows,
+            shown,
+            ..
+        } = &mut *inner;
+        let Some(set) = set.as_ref().filter(|set| held.id.as_deref() == Some(set.id())) else {
             return Ok(None);
         };
-        accepting::look(&inner.store, set, Some(&inner.shadows), &held.path)
+        // From before it is looked at: what changes meanwhile has another.
+        let stamp = set.stamp(&held.path);
+        if let (Some(stamp), Some((of, review))) = (stamp, shown.get(&held.path))
+            && stamp == *of
+        {
+            return Ok(Some(review.clone()));
+        }
+        let review = accepting::look(store, set, Some(shadows), &held.path)?;
+        shown.remove(&held.path);
+        if let (Some(stamp), Some(review)) = (stamp, &review)
+            && review.review.diff.len() <= SHOWN_BYTES
+        {
+            if shown.len() >= SHOWN {
+                shown.clear();
+            }
+            shown.insert(held.path.clone(), (stamp, review.clone()));
+        }
+        Ok(review)
     }
 
     /// Commits exactly what a person was shown of it.
