@@ -76,8 +76,11 @@ impl Job {
     }
 }
 
+/// What it is called, and what the user does.
+type Way<'w> = (&'static str, Box<dyn Fn() + 'w>);
+
 /// The user's ways to make a hidden name that of another file.
-fn ways(work: &Path) -> Vec<(&'static str, Box<dyn Fn() + '_>)> {
+fn ways(work: &Path) -> Vec<Way<'_>> {
     let write = |path: &Path| fs::write(path, "secret 2\n").expect("written");
     vec![
         (
@@ -109,6 +112,16 @@ fn ways(work: &Path) -> Vec<(&'static str, Box<dyn Fn() + '_>)> {
                 write(&work.join("conf~/b.env"));
                 fs::rename(work.join("conf"), work.join("src/conf")).expect("moved");
                 fs::rename(work.join("conf~"), work.join("conf")).expect("moved");
+            }),
+        ),
+        (
+            "a directory above is removed, and made again bit by bit",
+            Box::new(move || {
+                fs::remove_dir_all(work.join("conf")).expect("removed");
+                fs::create_dir(work.join("conf")).expect("made");
+                // Long after it was looked at.
+                std::thread::sleep(Duration::from_millis(100));
+                write(&work.join("conf/b.env"));
             }),
         ),
         (

@@ -643,6 +643,10 @@ impl Running {
     /// whether something above it was, so that all has to be looked at. A command that begins meanwhile tells it as well.
     fn replaced(&self, names: &BTreeSet<PathBuf>, looks: bool) -> (Update, bool) {
         let mut all = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notifier) = self.hidden_notifier.as_ref().filter(|_| looks) {
+            // Before it is looked: in a directory that has just been made, files may yet be.
+            notifier.follow(&all);
+        }
         let mut is_above = false;
         let mut update = Update::default();
         for hidden in &mut *all {
