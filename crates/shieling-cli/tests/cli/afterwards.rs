@@ -1,10 +1,12 @@
 //! Whatever a command leaves in a workspace, in any mode, nothing of it runs in the hands of the user once its outcome was
 //! given, and ordinary work reaches the workspace without an option.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use shieling_testkit::{extent, prerequisite};
@@ -77,6 +79,18 @@ fn modes() -> Vec<String> {
     }
 }
 
+/// The modes in which attacks are tried beside a job, or by one.
+fn beside_a_job() -> Vec<String> {
+    let modes = modes();
+    modes.into_iter().filter(|mode| mode != "discard").collect()
+}
+
+/// What an ordinary user can do, too, who has no toolchain of Rust's: it is in a home.
+fn attacks_for_all() -> Vec<Attack> {
+    let is_for_all = |attack: &Attack| !is_of_a_home(attack) && !attack.script.starts_with("$C");
+    attacks().into_iter().filter(is_for_all).collect()
+}
+
 fn is_of_a_home(attack: &Attack) -> bool {
     // A home as workspace is refused without an option of its own.
     matches!(attack.shown, Shown::By(command) if command.starts_with("HOME=$W"))
@@ -95,11 +109,8 @@ fn nothing_that_a_command_of_an_ordinary_user_leaves_runs_in_their_hands() {
     if !rustix::process::geteuid().is_root() || !prerequisite::has(&["setpriv"]) {
         return;
     }
-    // They have no toolchain of Rust's, which is in a home.
-    let is_for_all = |attack: &Attack| !is_of_a_home(attack) && !attack.script.starts_with("$C");
-    let attacks: Vec<Attack> = attacks().into_iter().filter(is_for_all).collect();
     let modes: Vec<String> = modes().into_iter().take(extent::rounds(2, 4)).collect();
-    none_runs(&share(attacks, 97), &modes, Place::of_user);
+    none_runs(&share(attacks_for_all(), 97), &modes, Place::of_user);
 }
 
 fn none_runs(attacks: &[Attack], modes: &[String], make: impl Fn() -> Place + Sync) {
@@ -130,10 +141,27 @@ fn none_runs(attacks: &[Attack], modes: &[String], make: impl Fn() -> Place + Sy
 fn nothing_that_a_command_leaves_beside_a_job_runs_in_the_hands_of_the_user() {
     let attacks: Vec<Attack> = attacks().into_iter().filter(|attack| !is_of_a_home(attack)).collect();
     let third: Vec<Attack> = attacks.into_iter().skip(1).step_by(3).collect();
-    let third = share(third, 11);
-    let wrong = each(&third, |attack| {
-        let place = Place::new();
-        let mut server = Server::start_by(Shieling::in_workspace(), shieling(&place, "mcp", "direct"), json!({}));
+    for mode in beside_a_job() {
+        let third = share(third.clone(), if mode == "direct" { 11 } else { 31 });
+        none_runs_beside_a_job(&third, &mode, Place::new);
+    }
+}
+
+#[test]
+fn nothing_that_a_command_of_an_ordinary_user_leaves_beside_a_job_runs_in_their_hands() {
+    if !rustix::process::geteuid().is_root() || !prerequisite::has(&["setpriv"]) {
+        return;
+    }
+    let third: Vec<Attack> = attacks_for_all().into_iter().skip(2).step_by(3).collect();
+    for mode in beside_a_job() {
+        none_runs_beside_a_job(&share(third.clone(), 47), &mode, Place::of_user);
+    }
+}
+
+fn none_runs_beside_a_job(attacks: &[Attack], mode: &str, make: impl Fn() -> Place + Sync) {
+    let wrong = each(attacks, |attack| {
+        let place = make();
+        let mut server = Server::start_by(Shieling::in_workspace(), shieling(&place, "mcp", mode), json!({}));
         let text = "while :; do date >served; sleep 0.02; done";
         let (_, job) = server.shell(json!({"command": text, "background": true}));
         let (said, outcome) = server.shell(json!({"command": attack.script}));
@@ -145,16 +173,128 @@ fn nothing_that_a_command_leaves_beside_a_job_runs_in_the_hands_of_the_user() {
         if has_run {
             return Some(format!("it ran ({said})"));
         }
-        let is_later = ["set-", "named pipe"].iter().any(|name| attack.name.starts_with(name));
+        let is_refused = attack.name.starts_with("set-");
+        let is_later = is_refused || mode == "direct" && attack.name.starts_with("named pipe");
         (held == 0 && !is_later).then(|| format!("nothing was held back ({said})"))
     });
     assert!(
         wrong.is_empty(),
-        "{} of {}\n{}",
+        "{mode}: {} of {}\n{}",
         wrong.len(),
-        third.len(),
+        attacks.len(),
         wrong.join("\n")
     );
+}
+
+/// What SECURITY.md says can fire while a job runs in `direct`.
+fn listed() -> BTreeSet<&'static str> {
+    let text = include_str!("../../../../SECURITY.md");
+    let (_, rest) = text.split_once(LISTED).expect("there is a list");
+    let list = rest.split("\n\n").nth(1).expect("after its heading");
+    let names = list.lines().filter_map(|line| line.strip_prefix("- `"));
+    names.filter_map(|line| line.split('`').next()).collect()
+}
+
+/// What stands before that list.
+const LISTED: &str = "can fire while the job runs";
+
+/// The last thing that a job makes: it is taken back in `direct`, and what was made before it is judged by then.
+const LAST: &str = "zz/.vscode/tasks.json";
+
+/// Has a job attack, and then run on. Says whether something ran in the hands of the user while it did, and fails if
+/// something did later.
+fn attack_by_a_job(place: &Place, mode: &str, attack: &Attack) -> Result<bool, String> {
+    let mut server = Server::start_by(Shieling::in_workspace(), shieling(place, "mcp", mode), json!({}));
+    let text = format!(
+        "({}\n)\nmkdir -p $W/zz/.vscode; printf '{{' >$W/{LAST}; echo attacked; sleep 1000",
+        attack.script
+    );
+    let (_, job) = server.shell(json!({"command": text, "background": true}));
+    let (said, _) = server.tool(
+        "shell_wait",
+        json!({"job": job["job"], "pattern": "attacked", "timeout_ms": 60_000}),
+    );
+    if !said.contains("attacked") {
+        return Err(format!("the job did not come so far: {said}"));
+    }
+    let began = Instant::now();
+    while place.path().join("work").join(LAST).exists() {
+        if began.elapsed() > Duration::from_secs(60) {
+            return Err("nothing is taken back".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.forget();
+    let has_run = place.use_all_tools(attack);
+    server.tool("shell_kill", json!({"job": job["job"]}));
+    place.forget();
+    let later = place.use_all_tools(attack);
+    server.end();
+    match later {
+        true => Err("it ran after the end of the job was told".to_owned()),
+        false => Ok(has_run),
+    }
+}
+
+fn attacks_of_jobs(attacks: &[Attack], mode: &str, listed: &BTreeSet<&str>, make: impl Fn() -> Place + Sync) {
+    let wrong = each(attacks, |attack| {
+        let is_listed = mode == "direct" && listed.contains(&*attack.name);
+        match attack_by_a_job(&make(), mode, attack) {
+            Ok(has_run) if has_run == is_listed => None,
+            Ok(true) => Some("it ran while the job did, which SECURITY.md does not list".to_owned()),
+            Ok(false) => Some("it did not run, and SECURITY.md lists it".to_owned()),
+            Err(why) => Some(why),
+        }
+    });
+    assert!(
+        wrong.is_empty(),
+        "{mode}: {} of {}\n{}",
+        wrong.len(),
+        attacks.len(),
+        wrong.join("\n")
+    );
+}
+
+/// A share of these, and all that are listed.
+fn share_and_listed(attacks: Vec<Attack>, listed: &BTreeSet<&str>, of: usize) -> Vec<Attack> {
+    let (known, others): (Vec<Attack>, Vec<Attack>) =
+        attacks.into_iter().partition(|attack| listed.contains(&*attack.name));
+    known.into_iter().chain(share(others, of)).collect()
+}
+
+#[test]
+fn what_fires_while_a_job_runs_is_listed_one_by_one_and_nothing_fires_later() {
+    let listed = listed();
+    let all = attacks();
+    let is_unknown = |name: &&&str| all.iter().all(|attack| attack.name != **name);
+    let unknown = listed.iter().find(is_unknown);
+    assert!(
+        unknown.is_none() || std::env::var_os("SHIELING_ATTACKS").is_some(),
+        "SECURITY.md lists `{unknown:?}`, which is no attack of this suite"
+    );
+    let all: Vec<Attack> = all.into_iter().filter(|attack| !is_of_a_home(attack)).collect();
+    for mode in beside_a_job() {
+        let some = match &*mode {
+            "direct" => share_and_listed(all.clone(), &listed, 37),
+            _ => share(all.clone(), 67),
+        };
+        attacks_of_jobs(&some, &mode, &listed, Place::new);
+    }
+}
+
+#[test]
+fn what_fires_while_a_job_of_an_ordinary_user_runs_is_listed_as_well() {
+    if !rustix::process::geteuid().is_root() || !prerequisite::has(&["setpriv"]) {
+        return;
+    }
+    let listed = listed();
+    for mode in beside_a_job() {
+        let some = match &*mode {
+            "direct" => share_and_listed(attacks_for_all(), &listed, 101),
+            _ => share(attacks_for_all(), 151),
+        };
+        attacks_of_jobs(&some, &mode, &listed, Place::of_user);
+    }
 }
 
 #[test]

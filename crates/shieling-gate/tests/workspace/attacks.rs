@@ -795,6 +795,13 @@ pub(crate) fn attacks() -> Vec<Attack> {
         script: (*script).to_owned(),
         shown: *shown,
     }));
+    // Some alone, to look at them: those whose names have this in them, or, after a `!`, have it not.
+    if let Ok(named) = std::env::var("SHIELING_ATTACKS") {
+        match named.strip_prefix('!') {
+            Some(others) => attacks.retain(|attack| !attack.name.contains(others)),
+            None => attacks.retain(|attack| attack.name.contains(&named)),
+        }
+    }
     attacks
 }
 
