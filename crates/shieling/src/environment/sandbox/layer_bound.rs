@@ -38,8 +38,9 @@ const MORE: Limits = Limits {
     entries: 10_000,
     bytes: 64 << 20,
 };
-/// How long what is ended may take before the sandbox is.
-const ENDING: Duration = Duration::from_secs(2);
+/// How long what is ended may write on before the sandbox is ended, and how long it is looked at closely.
+const PATIENCE: Duration = Duration::from_secs(1);
+const ENDING: Duration = Duration::from_secs(4);
 
 /// Measures the layer until this is dropped.
 pub(super) async fn keep(stage: Arc<Stage>, runs: Arc<AllRuns>, jail: Weak<Jail>) {
@@ -67,6 +68,8 @@ pub(super) async fn keep(stage: Arc<Stage>, runs: Arc<AllRuns>, jail: Weak<Jail>
                 runs.end_now();
                 ended_at = Some(Instant::now());
             }
+            // What is ended writes until it is.
+            (true, Some(since)) if since.elapsed() < PATIENCE => runs.end_now(),
             // What a command of a session left is no command any more, and ends with the sandbox.
             (true, Some(_)) => {
                 if let Some(jail) = jail.upgrade() {

@@ -10,6 +10,7 @@
 //! host, nothing starts: [`SandboxError`] says which, and why.
 
 mod restrictions;
+mod prepare;
 mod view;
 mod view_error;
 mod steps;
@@ -57,7 +58,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Hide, Update};
-use shieling_jail::plan::{self, Isolation, Plan};
+use shieling_jail::plan::{self, Isolation};
 use tokio::task::JoinSet;
 
 use super::files::host::{Confined, HostFiles, View};
@@ -71,7 +72,7 @@ use crate::outcome::{Changes, Confinement, Conflict, HeldBack, Hint, LimitHit, O
 use crate::process::{self, Counts, Jail, JailError, Next, Ordered, Process, Sent, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
-use outside::{Outlet, Outside};
+use outside::Outside;
 
 pub use error::SandboxError;
 use guard::Guard;
@@ -79,9 +80,9 @@ pub use hidden::HiddenError;
 use hidden::HiddenFiles;
 use homes::Homes;
 pub use place::leads_through;
+use prepare::{Prepared, prepare};
 pub(super) use protect::protected;
 pub use repository::linked_repository;
-use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
 use stage::Stage;
 pub use stage::StageError;
@@ -380,7 +381,22 @@ impl Sandbox {
         {
             let mut tasks = started.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(notifier) = &started.hidden_notifier {
-                tasks.spawn(recover::keep_covered(Arc::downgrade(&started), Arc::clone(notifier)));
+                let (its, other) = (Arc::downgrade(&started), Arc::downgrade(&started));
+                let replaced = move |names: &BTreeSet<PathBuf>, looks: bool| {
+                    let running = its.upgrade()?;
+                    let (update, is_above) = running.replaced(names, looks);
+                    Some((update, is_above, Arc::clone(&running.jail)))
+                };
+                let done = move |update: &Update, missed: &[PathBuf]| {
+                    if let Some(running) = other.upgrade() {
+                        running.done(update, missed);
+                    }
+                };
+                tasks.spawn(recover::keep_covered(
+                    Arc::clone(notifier),
+                    Arc::new(replaced),
+                    Arc::new(done),
+                ));
             }
             if let Some(stage) = &started.stage {
                 let (stage, runs) = (Arc::clone(stage), Arc::clone(&started.runs));
@@ -407,15 +423,6 @@ fn not_committed(error: &StageError) -> String {
 
 fn environment(error: SandboxError) -> SpawnError {
     SpawnError::Environment(Box::new(error))
-}
-
-/// What is to be looked after in a jail.
-#[derive(Debug)]
-struct Prepared {
-    plan: Plan,
-    hidden: Vec<HiddenFiles>,
-    guard: Option<Guard>,
-    stage: Option<Arc<Stage>>,
 }
 
 /// A jail that was ordered, and what is to be looked after in it.
@@ -476,83 +483,6 @@ impl First {
             sent @ Self::Sent(..) => sent,
         }
     }
-}
-
-fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepared, SandboxError> {
-    let full = restrictions.isolation == Isolation::Full;
-    if !full && restrictions.hidden.is_some() {
-        return Err(SandboxError::Unsupported(UNHIDDEN));
-    }
-    let homes = restrictions
-        .staging
-        .as_ref()
-        .map(|_| homes::known(restrictions.home.as_deref()));
-    let stage = Stage::prepare(restrictions, &homes.unwrap_or_default())?;
-    let staged = stage.as_ref().map(|stage| stage.entry(restrictions.programs.is_none()));
-    let mut view = view::view(restrictions, staged)?;
-    if let Some(stage) = &stage {
-        stage.shows(&view.entries);
-    }
-    // Where they are shown; elsewhere there is nothing to hide.
-    let own = restrictions.own.iter();
-    if full {
-        // Nor can the directories above be moved away: we come to it by its path.
-        let workspace = &restrictions.workspace;
-        let above = own.clone().filter(|own| place::below(own, workspace));
-        let above = above.flat_map(|own| {
-            own.ancestors()
-                .skip(1)
-                .take_while(|above| place::below(above, workspace))
-        });
-        let above: BTreeSet<&Path> = above.filter(|above| !view.homes.has_closed(above)).collect();
-        if !restrictions.readonly {
-            view.entries.extend(above.into_iter().map(|above| plan::Entry::Again {
-                target: above.to_path_buf(),
-                writable: true,
-                executable: restrictions.programs.is_none(),
-            }));
-        }
-        view.entries
-            .extend(own.cloned().map(|target| plan::Entry::Hide { target }));
-    } else if own.clone().any(|path| path.starts_with(&restrictions.workspace)) {
-        return Err(SandboxError::Unsupported(
-            "Shieling's own files lie in the workspace, and this isolation cannot hide them",
-        ));
-    }
-    let mut hidden = HiddenFiles::of_all(restrictions, &view.homes.closed);
-    for hidden in &mut hidden {
-        let found = hidden.refresh()?;
-        // One is enough to see that hiding works at all.
-        view.probes.extend(found.first().cloned().map(plan::Probe::Hidden));
-        view.entries
-            .extend(found.into_iter().map(|target| plan::Entry::Hide { target }));
-    }
-    if let Some(outlet) = outlet {
-        outside::show(outlet, &mut view.entries);
-    }
-    let plan = Plan {
-        isolation: restrictions.isolation,
-        network: match restrictions.network {
-            Network::None => plan::Network::None,
-            Network::Loopback => plan::Network::Loopback,
-            Network::Host => plan::Network::Host,
-        },
-        gateway: outlet.map(Outlet::plan),
-        hostname: etc::HOSTNAME.to_owned(),
-        foreign: foreign::of(restrictions, &view.entries)?,
-        view: view.entries,
-        executable: view.executable,
-        limits: restrictions.limits,
-        probes: view.probes,
-        killed_first: true,
-        once: restrictions.once,
-    };
-    Ok(Prepared {
-        plan,
-        hidden,
-        guard: view.guard,
-        stage,
-    })
 }
 
 /// What of files is reached: what the jail shows, or, where files keep their places, the workspace.

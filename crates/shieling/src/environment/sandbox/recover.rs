@@ -16,7 +16,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -25,9 +25,8 @@ use rustix::io::Errno;
 use shieling_jail::message::Update;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::Running;
 use super::hidden::HiddenFiles;
-use crate::process;
+use crate::process::{self, Jail};
 
 /// What is told of a directory: names that belong to another file than before.
 const FLAGS: WatchFlags = WatchFlags::CREATE
@@ -160,8 +159,14 @@ pub(super) fn notifier(hidden: &[HiddenFiles]) -> Option<Arc<Notifier>> {
     Some(Arc::new(notifier))
 }
 
+/// What is to be told to which jail of what changed under these names, or anywhere; and whether something above a hidden
+/// name did. None once there is no jail.
+type Replaced = dyn Fn(&BTreeSet<PathBuf>, bool) -> Option<(Update, bool, Arc<Jail>)> + Send + Sync;
+/// Takes note of what a jail was told, and what of it was not there any more.
+type Done = dyn Fn(&Update, &[PathBuf]) + Send + Sync;
+
 /// Covers again, until the sandbox is dropped, what is replaced in it.
-pub(super) async fn keep_covered(running: Weak<Running>, notifier: Arc<Notifier>) {
+pub(super) async fn keep_covered(notifier: Arc<Notifier>, replaced: Arc<Replaced>, done: Arc<Done>) {
     let descriptor = notifier.descriptor.as_ref().map(OwnedFd::try_clone);
     let readable = descriptor.and_then(|descriptor| process::watch(descriptor.ok()?).ok());
     if readable.is_none() {
@@ -201,12 +206,8 @@ pub(super) async fn keep_covered(running: Weak<Running>, notifier: Arc<Notifier>
         for _ in 0..TRIES {
             let looks = look_due && Instant::now() >= next_look;
             let began = Instant::now();
-            let its = Weak::clone(&running);
-            let found = tokio::task::spawn_blocking(move || {
-                let running = its.upgrade()?;
-                let (update, is_above) = running.replaced(&names, looks);
-                Some((update, is_above, Arc::clone(&running.jail)))
-            });
+            let look = Arc::clone(&replaced);
+            let found = tokio::task::spawn_blocking(move || look(&names, looks));
             let Ok(Some((update, is_above, jail))) = found.await else {
                 return;
             };
@@ -224,14 +225,10 @@ pub(super) async fn keep_covered(running: Weak<Running>, notifier: Arc<Notifier>
                 Err(_) => update.hide.iter().map(|hide| hide.target.clone()).collect(),
             };
             drop(jail);
-            let its = Weak::clone(&running);
             names = missed.iter().cloned().collect();
-            let done = tokio::task::spawn_blocking(move || {
-                if let Some(running) = its.upgrade() {
-                    running.done(&update, &missed);
-                }
-            });
-            if done.await.is_err() {
+            let note = Arc::clone(&done);
+            let noted = tokio::task::spawn_blocking(move || note(&update, &missed));
+            if noted.await.is_err() {
                 return;
             }
         }
