@@ -63,14 +63,20 @@ pub(super) async fn keep(stage: Arc<Stage>, runs: Arc<AllRuns>, jail: Weak<Jail>
             return;
         };
         meter = back;
+        let is_left = || runs.count() == 0 && jail.upgrade().is_some_and(|jail| !jail.is_idle());
         match (is_exceeded, ended_at) {
+            // What a command of a session left is no command any more, and ends with the sandbox.
+            (true, _) if is_left() => {
+                if let Some(jail) = jail.upgrade() {
+                    jail.close().await;
+                }
+            }
             (true, None) => {
                 runs.end_now();
                 ended_at = Some(Instant::now());
             }
             // What is ended writes until it is.
             (true, Some(since)) if since.elapsed() < PATIENCE => runs.end_now(),
-            // What a command of a session left is no command any more, and ends with the sandbox.
             (true, Some(_)) => {
                 if let Some(jail) = jail.upgrade() {
                     jail.close().await;
