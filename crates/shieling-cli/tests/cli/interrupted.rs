@@ -59,7 +59,7 @@ fn serve(stream: UnixStream, asked: &Sender<()>) -> Option<()> {
 #[test]
 fn a_signal_while_a_container_is_made_ends_it_and_the_command_is_never_started() {
     if let Err(error) = Program::carried() {
-        prerequisite::skip(&format!("{error}"));
+        prerequisite::skip(error);
         return;
     }
     for (signal, exit) in [(Signal::INT, 130), (Signal::TERM, 143)] {

@@ -7,6 +7,7 @@ mod arithmetic;
 mod expand;
 mod launch;
 mod names;
+mod printed;
 mod run;
 mod shells;
 mod source;

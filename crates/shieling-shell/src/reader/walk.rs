@@ -171,7 +171,7 @@ impl Reader<'_> {
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
             Some([only]) if !redirected && !self.may_be_defined(only) => {
-                match super::launch::printed_text(only, self.plain_sh) {
+                match super::printed::printed_text(only, self.plain_sh) {
                     Some(text) => Input::Text(text),
                     None => self.names_from(first, effects).unwrap_or(Input::Unknown),
                 }
