@@ -394,8 +394,8 @@ fn a_person_works_in_a_container_on_a_terminal() {
         let steps = json!([
             ["$ ", "echo $((40+2)); touch /outside; tty\n"],
             ["outside", ""],
-            ["$ ", "sleep 600\n"],
-            ["sleep", "\u{3}"],
+            ["$ ", "sh -c \"echo rea''dy; exec sleep 600\"\n"],
+            ["ready", "\u{3}"],
             ["$ ", "exit 3\n"],
         ]);
         let words = here.words("shell", TOOLS, &[]);
