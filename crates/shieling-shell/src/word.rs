@@ -157,6 +157,22 @@ impl Word {
         }
     }
 
+    /// Tells whether it may begin with this character.
+    pub(crate) fn may_begin_with(&self, character: char) -> bool {
+        fn begins(atoms: &[Atom], character: char) -> bool {
+            match atoms {
+                [] | [Atom::Here, ..] => false,
+                [Atom::Text(text), rest @ ..] if text.is_empty() => begins(rest, character),
+                [Atom::Text(text), ..] => text.starts_with(character),
+                [Atom::OneOf(choices), rest @ ..] => choices
+                    .iter()
+                    .any(|choice| begins(choice, character) || choice.is_empty() && begins(rest, character)),
+                [Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_), ..] => true,
+            }
+        }
+        begins(&self.atoms, character)
+    }
+
     /// Tells whether its unknown parts can bring blanks, which make several words of it.
     pub(crate) fn may_be_several(&self) -> bool {
         self.fields == Fields::Spread || self.fields == Fields::Any && may_split(&self.atoms)

@@ -50,6 +50,10 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         run.args.iter().for_each(|word| may_bring_a_command(word, run, reader));
     }
     let found = parse(program, &run.args);
+    if program.assignments {
+        let assigned = found.operands.iter().take_while(|word| word.prefix().contains('='));
+        assigned.for_each(|word| may_bring_a_command(word, run, reader));
+    }
     if !program.subs.is_empty() {
         return subcommand(program, run, found, reader);
     }
@@ -359,8 +363,11 @@ pub(super) fn record_options(
         // Where an option or an assignment stands before the command, the rest of its words are the command.
         let begins =
             |word: &&Word| word.fields == Fields::Spread || program.has_launching_operands && !word.prefix().is_empty();
-        let doubtful = found.doubtful.iter().filter(begins);
-        for word in found.split.iter().chain(doubtful).filter(|_| starts) {
+        // Others start what an option names alone: further words are their options where one of them begins as one.
+        let brings =
+            |word: &&Word| word.fields == Fields::Spread || program.has_launching_operands || run.name == "git";
+        let split = found.split.iter().filter(brings);
+        for word in split.chain(found.doubtful.iter().filter(begins)).filter(|_| starts) {
             may_bring_a_command(word, run, reader);
         }
     }

@@ -94,6 +94,20 @@ const ACTIONS: &[&str] = &[
 /// The tests that compare a whole path.
 const PATH_TESTS: &[&str] = &["-ipath", "-iwholename", "-path", "-wholename"];
 
+/// Records that a word can bring a command to run, if it may be several of which one is not known, or begins one.
+fn may_bring_an_action(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    let runs = |text: &str| text.starts_with("-exec") || text.starts_with("-ok");
+    let tests = |one: &Vec<Atom>| match one.as_slice() {
+        [] => true,
+        [Atom::Text(text)] => !runs(text),
+        _ => false,
+    };
+    let only_tests = matches!(&*word.atoms, [Atom::OneOf(elements)] if elements.iter().all(tests));
+    if !only_tests {
+        super::apply::may_bring_a_command(word, run, reader);
+    }
+}
+
 /// Records what a `find` does.
 pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
@@ -126,7 +140,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
                 super::apply::may_be_option(word, true, run, reader);
-                super::apply::may_bring_a_command(word, run, reader);
+                may_bring_an_action(word, run, reader);
             }
             continue;
         };
@@ -217,7 +231,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                             if value.fields.is_any() && value.is_dashed() == Known::Maybe {
                                 super::apply::may_be_option(value, true, run, reader);
                             }
-                            super::apply::may_bring_a_command(value, run, reader);
+                            may_bring_an_action(value, run, reader);
                         }
                         at += arity;
                         if matches!(test, "-H" | "-L" | "-P" | "-D") {

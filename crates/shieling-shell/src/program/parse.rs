@@ -66,7 +66,8 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             Known::Yes => text.as_deref() != Some("-"),
             Known::Maybe => {
                 found.doubtful.push(word.clone());
-                false
+                // Whatever its end brings, it begins as an option.
+                word.prefix().len() > 1 && word.prefix().starts_with('-')
             }
             Known::No => program.plus && word.prefix().starts_with('+') || bare,
         };

@@ -84,27 +84,28 @@ impl Reader<'_> {
                 .try_for_each(|one| self.evaluates(&one.atoms, text, span));
         }
         // A number that is not known may be nothing, so that what stands around it is put together.
-        let (mut apart, mut together) = (String::new(), String::new());
+        let mut expressions = vec![String::new()];
         for atom in atoms {
             match atom {
-                Atom::Text(part) => {
-                    apart.push_str(part);
-                    together.push_str(part);
-                }
-                Atom::Hidden(Hidden::Number) if !ends_in_name(&apart) && !apart.ends_with(['$', '{', '\\']) => {
-                    apart.push(' ')
+                Atom::Text(part) => expressions.iter_mut().for_each(|expression| expression.push_str(part)),
+                Atom::Hidden(Hidden::Number)
+                    if expressions.len() <= MAX_EXPRESSIONS && !expressions.iter().any(|before| takes_in(before)) =>
+                {
+                    let apart: Vec<_> = expressions.iter().map(|before| format!("{before} ")).collect();
+                    expressions.extend(apart);
+                    expressions.dedup();
                 }
                 // A file may have any name, and a number may be a part of one.
                 Atom::One | Atom::Star | Atom::Found | Atom::Here | Atom::Hidden(_) | Atom::OneOf(_) => {
                     self.evaluates_unknown(span);
-                    apart.push(' ');
+                    expressions.truncate(1);
+                    expressions.iter_mut().for_each(|expression| expression.push(' '));
                 }
             }
         }
-        if together != apart {
-            self.expression(&together, text, span)?;
-        }
-        self.expression(&apart, text, span)
+        expressions
+            .iter()
+            .try_for_each(|expression| self.expression(expression, text, span))
     }
 
     fn expression(&mut self, expression: &str, text: &str, span: Span) -> Result<(), Unreadable> {
@@ -303,15 +304,15 @@ impl Reader<'_> {
 }
 
 /// How many expressions the values of its variables may make of one.
-const MAX_EXPRESSIONS: usize = 256;
+const MAX_EXPRESSIONS: usize = 128;
 
-/// Whether an expression ends in a name, or a part of one.
-fn ends_in_name(expression: &str) -> bool {
+/// Whether an expression ends so that a number behind it is a part of a name, or is expanded once more.
+fn takes_in(expression: &str) -> bool {
     let word = expression
         .rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
         .next()
         .unwrap_or_default();
-    word.starts_with(|letter: char| !letter.is_ascii_digit())
+    word.starts_with(|letter: char| !letter.is_ascii_digit()) || expression.ends_with(['$', '{', '\\'])
 }
 
 /// Where bash keeps what a regular expression matched.

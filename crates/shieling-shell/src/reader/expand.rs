@@ -257,7 +257,7 @@ impl Reader<'_> {
             return texts.iter().any(|text| text.contains(char::is_whitespace)).then(|| {
                 vec![Word {
                     atoms: [Atom::OneOf(fields)].into(),
-                    fields: Fields::Any,
+                    fields: Fields::Spread,
                     span,
                     written: format!("${name}").into(),
                 }]

@@ -487,7 +487,7 @@ impl Reader<'_> {
                             || text.starts_with('-') && text.contains(['k', 'H'])
                             || text.starts_with('+') && text.contains('B')
                     }
-                    None => word.is_dashed() != Known::No,
+                    None => word.is_dashed() != Known::No || word.fields.is_any() || word.may_begin_with('+'),
                 });
                 if hazard {
                     self.doubt_command(run, "it changes what the words of later commands mean");
@@ -541,9 +541,9 @@ impl Reader<'_> {
                 Ok(false)
             }
             "hash" => {
-                if let Some(at) = args.iter().position(|word| {
-                    word.known()
-                        .is_some_and(|text| text.starts_with('-') && text.contains('p'))
+                if let Some(at) = args.iter().position(|word| match word.known() {
+                    Some(text) => text.starts_with('-') && text.contains('p'),
+                    None => word.is_dashed() != Known::No,
                 }) {
                     self.launch_rest(args[at + 1..].iter().take(1).cloned().collect(), run, false)?;
                     self.doubt_command(run, "it makes a name run another program");
@@ -818,12 +818,32 @@ impl Reader<'_> {
     /// Whether a word is the value of one variable that is as the shell was started with it: nothing that runs here has
     /// given it that.
     pub(crate) fn is_ambient(&mut self, word: &Word) -> bool {
-        let name = word.written.strip_prefix('$').unwrap_or_default();
-        let name = name
-            .strip_prefix('{')
-            .and_then(|name| name.strip_suffix('}'))
-            .unwrap_or(name);
-        is_name(name) && !crate::variables::set_by_the_shell(name) && self.lookup(name).is_none()
+        let is_plain = |text: &str| text.bytes().all(plain);
+        let Some((before, expansion)) = word.written.split_once('$') else {
+            return false;
+        };
+        let (name, rest) = match expansion.strip_prefix('{') {
+            Some(inner) => match inner.split_once('}') {
+                Some((inner, rest)) => {
+                    let (name, default) = inner.split_once('-').unwrap_or((inner, ""));
+                    if !is_plain(default) {
+                        return false;
+                    }
+                    (name.strip_suffix(':').unwrap_or(name), rest)
+                }
+                None => return false,
+            },
+            None => {
+                let end = expansion.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+                expansion.split_at(end.unwrap_or(expansion.len()))
+            }
+        };
+        let is_parameter = matches!(name.as_bytes(), [b'1'..=b'9']) && !self.in_function;
+        is_plain(before)
+            && is_plain(rest)
+            && (is_name(name) || is_parameter)
+            && !crate::variables::set_by_the_shell(name)
+            && self.lookup(name).is_none()
     }
 
     /// Whether a function or an alias is certain to run for this command, and nothing in the text takes it away.

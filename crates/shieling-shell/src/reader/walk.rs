@@ -22,6 +22,14 @@ use crate::word::{Atom, Fields, Hidden, Known, Word};
 impl Reader<'_> {
     /// Parses a text and follows every command in it.
     pub(super) fn text(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
+        // In a text of its own an alias is looked for anew.
+        let aliases = std::mem::take(&mut self.aliases);
+        let result = self.whole_text(text, place);
+        self.aliases = aliases;
+        result
+    }
+
+    fn whole_text(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
         self.reads(text)?;
         let program = self.parsed(text).map_err(|error| Unreadable {
             span: place.span(error.at, (error.at + 1).min(text.len())),
@@ -716,6 +724,9 @@ impl Reader<'_> {
         if matches!(name, "GLOBIGNORE" | "BASHOPTS") {
             // Setting it makes, or can make, wildcards match leading dots.
             self.reading.dotglob = true;
+        }
+        if name == "DIRSTACK" {
+            self.doubt(Doubt::Launch, name, "it says where `popd` and `pushd` lead", span, None);
         }
         self.looked_up |= !self.found.integers.is_empty();
         if crate::variables::is_readonly(name) {
