@@ -125,6 +125,25 @@ fn ways(work: &Path) -> Vec<Way<'_>> {
             }),
         ),
         (
+            "its name is removed and given back",
+            Box::new(move || {
+                fs::hard_link(work.join(".env"), work.join("src/kept")).expect("linked");
+                fs::remove_file(work.join(".env")).expect("removed");
+                fs::rename(work.join("src/kept"), work.join(".env")).expect("renamed");
+            }),
+        ),
+        (
+            "its name is given back in a directory that is away meanwhile",
+            Box::new(move || {
+                let away = work.join("src/away");
+                fs::rename(work.join("conf"), &away).expect("moved");
+                fs::hard_link(away.join("b.env"), away.join("kept")).expect("linked");
+                fs::remove_file(away.join("b.env")).expect("removed");
+                fs::rename(away.join("kept"), away.join("b.env")).expect("renamed");
+                fs::rename(&away, work.join("conf")).expect("moved");
+            }),
+        ),
+        (
             "the new one is replaced as well",
             Box::new(move || {
                 for _ in 0..20 {

@@ -146,6 +146,9 @@ type File = (u32, u32, u64);
 /// A file, and when it came to be: a number is given again once it is free.
 type Identity = (File, i64, u32);
 
+/// The identity of no file, for what is to be told again.
+const NO_FILE: Identity = ((0, 0, 0), 0, 0);
+
 /// A directory that was read.
 #[derive(Debug, Default)]
 struct Directory {
@@ -387,6 +390,14 @@ impl HiddenFiles {
         }
     }
 
+    /// Has all below a path told again that was told, where it is there. The directories that lead to it stay known.
+    pub(super) fn tell_again_below(&mut self, path: &Path) {
+        let below = self.told.iter_mut().filter(|(told, _)| told.starts_with(path));
+        below.for_each(|(_, identity)| *identity = NO_FILE);
+        self.tree = Directory::default();
+        self.places.clear();
+    }
+
     /// The top of what is looked at.
     pub(super) fn root_path(&self) -> &Path {
         &self.workspace
@@ -414,6 +425,8 @@ impl HiddenFiles {
         let is_told = self.told.contains_key(path);
         let may_hide = self.hidden.hides(path, false) || self.hidden.hides(path, true);
         if leading.contains(path) {
+            // A file below may have lost its cover and have its name again.
+            self.tell_again_below(path);
             return Change::Above;
         }
         if path.as_os_str().is_empty() || !(is_told || may_hide) {
@@ -423,9 +436,7 @@ impl HiddenFiles {
             return Change::None;
         };
         let identity = identity(&stat);
-        if self.told.get(path) == Some(&identity) {
-            return Change::None;
-        }
+        // Also where it is the file that was told: its cover went with its name, which it has been given back.
         let kind = FileType::from_raw_mode(stat.stx_mode.into());
         let is_directory = kind == FileType::Directory;
         match kind {

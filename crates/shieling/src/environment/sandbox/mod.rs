@@ -590,6 +590,14 @@ impl Running {
                 }
             }
             if looks {
+                if self
+                    .hidden_notifier
+                    .as_ref()
+                    .is_some_and(|notifier| notifier.has_gaps())
+                {
+                    // Nobody tells of a file that lost its name for a moment, and its cover with it.
+                    hidden.tell_again_below(Path::new(""));
+                }
                 // What cannot be looked at refuses the next command.
                 found.extend(hidden.refresh().unwrap_or_default());
             }

@@ -78,6 +78,11 @@ impl Notifier {
         }
     }
 
+    /// Whether some directory is not watched.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.has_gaps.load(Ordering::Relaxed)
+    }
+
     /// Watches the directories that lead to what is hidden now.
     pub(super) fn follow(&self, hidden: &[HiddenFiles]) {
         let Some(descriptor) = &self.descriptor else { return };
