@@ -104,7 +104,8 @@ fn waiting(restrictions: &Restrictions) -> Option<String> {
     };
     Some(format!(
         "Changes of an earlier sandbox wait for a person and are not seen here: {first}{more}. The person lists them with \
-         `shieling changes list`, and `shieling changes apply {first}` puts them into the workspace.",
+         `shieling changes list`, and `shieling changes apply {first}` puts them into the workspace, with `--accept-held-back` also what \
+         was held back in them.",
     ))
 }
 
