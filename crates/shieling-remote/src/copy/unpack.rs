@@ -276,6 +276,14 @@ impl Unpacker {
         }
     }
 
+    /// Why a file is left out that is larger than the bound with its holes, where that is wanted.
+    fn too_large(&self, error: CopyError) -> Result<String, CopyError> {
+        match self.target.leaves_out {
+            true => Ok(error.detail),
+            false => Err(error),
+        }
+    }
+
     /// Why an entry that the system refused is left out, if it is.
     fn refused(&self, errno: Errno) -> Result<String, CopyError> {
         match errno {
@@ -372,6 +380,9 @@ impl Unpacker {
             match Record::read(from, &mut record)? {
                 Record::Data { offset, length } => {
                     at = self.piece(at, offset, length, from)?;
+                    if let Err(error) = self.bounded(at) {
+                        writing = Writing::LeftOut(self.too_large(error)?);
+                    }
                     if let Writing::To(made) = &writing
                         && let Err(errno) = self.write(&made.file, offset, length)
                     {
@@ -387,7 +398,13 @@ impl Unpacker {
                         Writing::LeftOut(because) => return self.leave_out(because),
                         Writing::Elsewhere => return Ok(()),
                     };
-                    self.apparent = self.bounded(size)?;
+                    self.apparent = match self.bounded(size) {
+                        Ok(all) => all,
+                        Err(error) => {
+                            let because = self.too_large(error)?;
+                            return self.leave_out(because);
+                        }
+                    };
                     let mask = if self.target.options.keep_set_id { 0o6777 } else { 0o777 };
                     let complete = || {
                         if size > at {
@@ -437,7 +454,6 @@ impl Unpacker {
         let end = offset.checked_add(length as u64);
         let end = end.filter(|_| offset >= at && (1..=PIECE).contains(&length));
         let end = end.ok_or_else(|| CopyError::stream("a piece of a file that cannot be there"))?;
-        self.bounded(end)?;
         self.copied.bytes = self.copied.bytes.saturating_add(length as u64);
         let most = self.target.options.max_bytes;
         if self.copied.bytes > most {
