@@ -870,7 +870,7 @@ impl ChangeSet {
             let committed = committed.get(path).and_then(Option::as_ref);
             committed.is_some_and(Node::is_directory)
         };
-        let mut removed = Vec::new();
+        let (mut directories, mut removed, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
         let mut last: Option<(&Path, Option<Directory>)> = None;
         // What is in a directory comes before it.
         for (path, layer) in committed.iter().rev() {
@@ -884,6 +884,9 @@ impl ChangeSet {
             }
             let Some((_, Some(parent))) = &last else { continue };
             let Some(now) = parent.look(name).doing("look at", path)? else {
+                if layer.is_some() && !is_all && is_hiding(&upper, above)? {
+                    deleted.push(path);
+                }
                 continue;
             };
             let is_as_it_was = match layer {
@@ -891,20 +894,41 @@ impl ChangeSet {
                 Some(layer) => layer.is_untouched(&now),
                 None => parent.is_whiteout(name, &now),
             };
-            if is_as_it_was {
-                removed.push((path, now.is_directory()));
+            match is_as_it_was {
+                true if now.is_directory() => directories.push(path),
+                true => removed.push(path),
+                false => {}
+            }
+        }
+        // What commands deleted since has no mark in a directory that hides all that lies below it.
+        for path in deleted {
+            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
+                parent.white_out(name).doing("mark", path)?;
+            }
+        }
+        // Before anything is removed in them: while they hide what lies below, that would count as deleted by a command,
+        // and whoever does this may be killed at any moment.
+        for path in &directories {
+            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
+                parent.unmark(name).doing("take the marks off", path)?;
             }
         }
         // Only now: the other names of a file change with each that is removed.
-        for (path, is_directory) in removed {
-            let Some((parent, name)) = upper.parent_of(path).doing("open", path)? else {
+        let mut last: Option<(&Path, Option<Directory>)> = None;
+        for path in removed {
+            let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
                 continue;
             };
-            if is_directory {
-                parent.unmark(name).doing("take the marks off", path)?;
-                parent.remove_if_empty(name).doing("remove", path)?;
-            } else {
+            if last.as_ref().is_none_or(|(known, _)| *known != above) {
+                last = Some((above, upper.beneath(above).doing("open", above)?));
+            }
+            if let Some((_, Some(parent))) = &last {
                 parent.unlink_if_there(name).doing("remove", path)?;
+            }
+        }
+        for path in directories {
+            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
+                parent.remove_if_empty(name).doing("remove", path)?;
             }
         }
         Ok(())
@@ -948,6 +972,17 @@ pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError>
         return Err(ChangesError::TooLarge { limit: limits.bytes });
     }
     Ok(())
+}
+
+/// Whether a directory of a layer, or one that it lies in, hides what lies below it.
+fn is_hiding(upper: &Directory, directory: &Path) -> Result<bool, ChangesError> {
+    for above in directory.ancestors().filter(|above| !above.as_os_str().is_empty()) {
+        let here = upper.beneath(above).doing("open", above)?;
+        if here.is_some_and(|here| here.is_opaque()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether what is not in a directory of a layer is deleted there, since the layer hides what lies below. If all of that

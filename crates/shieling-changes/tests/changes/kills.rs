@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use shieling_changes::{ChangeSet, Choice, Limits, State, Store, Surroundings};
+use shieling_changes::{Action, ChangeSet, Choice, Limits, State, Store, Surroundings};
 
 use crate::support::{Place, sh};
 
@@ -148,6 +148,39 @@ fn what_the_user_changed_in_a_commit_that_was_killed_stays() {
         assert_eq!(file("1999"), "1999\nUSER\n");
         assert_eq!(file("1050"), "1050\n");
         assert_eq!(set.state(), State::Conflict);
+        return;
+    }
+    panic!("no child was killed in the middle");
+}
+
+#[test]
+fn what_is_left_of_a_committed_set_deletes_nothing_when_its_removal_is_killed() {
+    for round in 0..100_u64 {
+        let place = Place::new("mkdir held");
+        // The name is held back, so that the set is kept without what was committed of it.
+        let set = place.stage("mkdir -p n/d; for n in {1000..2999}; do echo $n > n/d/$n; done; touch $'held/\\e'");
+        let (id, layer) = (set.id().to_owned(), set.upper().join("n/d"));
+        // As what a session committed, or a directory made anew, has it.
+        let opaque = "user.overlay.opaque";
+        rustix::fs::setxattr(set.upper().join("n"), opaque, b"y", rustix::fs::XattrFlags::empty()).unwrap();
+        drop(set);
+        let mut child = child(&place, "kills::commit_once_in_a_child", ONCE, &id, Stdio::null());
+        while layer.join("2999").exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(50 + round));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !layer.join("1000").exists() || layer.join("2999").exists() {
+            continue;
+        }
+        let set = place.store.get(&id).unwrap();
+        let mut deleted = Vec::new();
+        let looked = set.for_each(&mut |change| {
+            deleted.extend((change.action == Action::Deleted).then(|| change.path.clone()));
+            Ok(())
+        });
+        looked.unwrap();
+        assert_eq!(deleted.len(), 0, "{:?}", deleted.first());
         return;
     }
     panic!("no child was killed in the middle");

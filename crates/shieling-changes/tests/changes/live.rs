@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use shieling_changes::{ChangeSet, Choice, Mode, Shadows, Surroundings};
+use shieling_changes::{Action, ChangeSet, Choice, Mode, Shadows, Surroundings};
 
 use crate::support::{Place, in_overlay, sh};
 
@@ -233,4 +233,34 @@ fn a_mode_that_a_command_sets_is_committed_whatever_was_made_in_the_directory() 
     assert_eq!(mode(&live), 0o700, "the user's stays");
     live.command("touch d/again");
     assert_eq!(mode(&live), 0o700, "also with a later command");
+}
+
+#[test]
+fn what_was_deleted_after_a_commit_and_not_committed_is_all_that_the_set_still_deletes() {
+    let mut live = Live::new("");
+    live.command("mkdir -p n/d n/e; touch n/1 n/2 n/d/1 n/d/2 n/e/1");
+    live.inside.run("rm n/1 n/d/2; rm -r n/e; echo new > n/new");
+    let Live {
+        place: _place,
+        mut set,
+        shadows,
+        inside,
+    } = live;
+    drop(inside);
+    set.close().unwrap();
+    shadows.remove_committed(&set).unwrap();
+    let mut left = Vec::new();
+    set.for_each(&mut |change| {
+        left.push((change.action, change.path.display().to_string()));
+        Ok(())
+    })
+    .unwrap();
+    let expected = [
+        (Action::Deleted, "n/1"),
+        (Action::Deleted, "n/d/2"),
+        (Action::Deleted, "n/e"),
+        (Action::Deleted, "n/e/1"),
+        (Action::Added, "n/new"),
+    ];
+    assert_eq!(left, expected.map(|(action, path)| (action, path.to_owned())));
 }
