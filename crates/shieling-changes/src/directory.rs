@@ -653,22 +653,44 @@ fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether two files have the same content.
+/// Where a file has data at or after a position; nothing if there are only holes up to its end. A file system that knows of
+/// no holes has data everywhere.
+pub(crate) fn next_data(file: &File, at: u64) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(start) => Ok(Some(start.max(at))),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(at)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Whether two files have the same content. What is a hole in both is not read: it may be longer than could ever be.
 fn same(one: &File, other: &File) -> io::Result<bool> {
-    if Node::of(one)?.size != Node::of(other)?.size {
+    let size = Node::of(one)?.size;
+    if size != Node::of(other)?.size {
         return Ok(false);
     }
-    let (mut one, mut other) = (one, other);
     let (mut left, mut right) = (vec![0_u8; BUFFER], vec![0_u8; BUFFER]);
-    loop {
+    let (mut one, mut other) = (one, other);
+    let mut at = 0;
+    while at < size {
+        at = match (next_data(one, at)?, next_data(other, at)?) {
+            (None, None) => break,
+            (Some(start), None) | (None, Some(start)) => start,
+            (Some(left), Some(right)) => left.min(right),
+        };
+        rustix::fs::seek(one, SeekFrom::Start(at))?;
+        rustix::fs::seek(other, SeekFrom::Start(at))?;
         let count = fill(&mut one, &mut left)?;
         if count != fill(&mut other, &mut right)? || left.get(..count) != right.get(..count) {
             return Ok(false);
         }
         if count == 0 {
-            return Ok(true);
+            break;
         }
+        at += count as u64;
     }
+    Ok(true)
 }
 
 fn fill(file: &mut &File, buffer: &mut [u8]) -> io::Result<usize> {

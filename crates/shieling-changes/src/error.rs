@@ -26,16 +26,27 @@ pub enum ChangesError {
         levels: usize,
     },
     /// The set has more changes than allowed.
-    #[error("more than {limit} paths changed")]
+    #[error(
+        "more than {limit} paths changed, which is as many as one change set may hold; remove some in the sandbox, make what is \
+         not for the workspace in `/tmp`, or use `--changes direct`"
+    )]
     TooMany {
         /// The bound.
         limit: u64,
     },
-    /// The set has more bytes than allowed.
-    #[error("the changed files have more than {limit} bytes")]
+    /// The files of the set hold more than allowed.
+    #[error(
+        "the changed files hold more than the {} that one change set may hold, the largest that was found `{}` with {}; remove \
+         or shorten it in the sandbox, write what is not for the workspace into `/tmp`, or use `--changes direct`",
+        readable(*.limit), path.display(), readable(*.bytes)
+    )]
     TooLarge {
-        /// The bound, in bytes.
+        /// The bound, in bytes of blocks.
         limit: u64,
+        /// The largest file of those that were counted until then, relative to the workspace.
+        path: PathBuf,
+        /// The bytes of blocks that it holds.
+        bytes: u64,
     },
     /// The workspace changed while the set was applied. What had been applied was taken back.
     #[error("`{}` changed while the set was applied", path.display())]
@@ -124,6 +135,23 @@ pub enum ChangesError {
         /// The path, relative to the workspace.
         path: PathBuf,
     },
+}
+
+/// A number of bytes as the largest unit of which it has one has it, rounded down to tenths.
+fn readable(bytes: u64) -> String {
+    let units = [
+        (1_u64 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => match (bytes % unit).saturating_mul(10) / unit {
+            0 => format!("{} {name}", bytes / unit),
+            tenths => format!("{}.{tenths} {name}", bytes / unit),
+        },
+        None => format!("{bytes} bytes"),
+    }
 }
 
 fn incomplete(is_live: bool) -> &'static str {

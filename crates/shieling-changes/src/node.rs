@@ -61,6 +61,9 @@ pub struct Node {
     pub(crate) user: u32,
     pub(crate) accessed: Time,
     pub(crate) is_zero_device: bool,
+    /// The bytes of blocks that it holds. They are not stored: a file system may say so later, and otherwise.
+    #[serde(skip)]
+    pub(crate) held: u64,
 }
 
 impl Node {
@@ -115,6 +118,11 @@ impl Node {
         self.is_unchanged(now) && (self.is_directory() || self.changed == now.changed)
     }
 
+    /// The bytes that it holds of a limit, of a file with several names a share for each. Holes hold none.
+    pub(crate) fn share(&self) -> u64 {
+        self.held / self.links.max(1)
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         self.kind == Kind::Directory
     }
@@ -155,6 +163,7 @@ impl From<&Statx> for Node {
             inode: found.stx_ino,
             user: found.stx_uid,
             accessed: time(&found.stx_atime),
+            held: found.stx_blocks.saturating_mul(512),
             is_zero_device: kind == Kind::Device && found.stx_rdev_major == 0 && found.stx_rdev_minor == 0,
         }
     }

@@ -48,7 +48,7 @@ pub struct Counts {
     pub modified: u64,
     /// Deleted paths.
     pub deleted: u64,
-    /// The bytes of added and modified files.
+    /// The bytes of blocks that added and modified files hold. Holes hold none.
     pub bytes: u64,
 }
 
@@ -64,7 +64,7 @@ impl Counts {
         if matches!(change.action, Action::Added | Action::Modified)
             && let Some(new) = change.new.as_ref().filter(|new| new.kind == Kind::File)
         {
-            self.bytes = self.bytes.saturating_add(new.size);
+            self.bytes = self.bytes.saturating_add(new.share());
         }
     }
 

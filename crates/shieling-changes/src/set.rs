@@ -39,7 +39,7 @@ const TOLD: usize = 200;
 pub struct Limits {
     /// Changed paths.
     pub entries: u64,
-    /// Bytes of added and modified files.
+    /// Bytes of blocks that added and modified files hold. Holes hold none, however long a file says it is.
     pub bytes: u64,
 }
 
@@ -148,6 +148,8 @@ pub struct Judged {
     pub merged: u64,
     /// Which those are.
     pub(crate) merged_paths: Vec<PathBuf>,
+    /// The added or modified file that holds the most, with the bytes that it holds.
+    pub(crate) largest: Option<(PathBuf, u64)>,
 }
 
 impl Judged {
@@ -158,6 +160,12 @@ impl Judged {
 
     pub(crate) fn note(&mut self, change: &Change) {
         self.counts.add(change);
+        if let (Action::Added | Action::Modified, Some(new)) = (change.action, &change.new)
+            && new.kind == Kind::File
+            && new.share() > self.largest.as_ref().map_or(0, |(_, bytes)| *bytes)
+        {
+            self.largest = Some((change.path.clone(), new.share()));
+        }
         let list = match change.action {
             Action::Added => &mut self.added,
             Action::Modified => &mut self.modified,
@@ -635,7 +643,7 @@ impl ChangeSet {
             }
             judged.note(change);
             candidates.note(change);
-            check(&judged.counts, limits)?;
+            check(&judged, limits)?;
             let is_fixed = surroundings.is_some_and(|around| around.fixed.contains(&change.path));
             let reason = match &gate {
                 Some(_) if is_fixed => Some(fixed(&change.path)),
@@ -964,12 +972,18 @@ impl AsFd for ChangeSet {
 }
 
 /// Refuses what is beyond the bounds.
-pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError> {
+pub(crate) fn check(judged: &Judged, limits: Limits) -> Result<(), ChangesError> {
+    let counts = &judged.counts;
     if counts.paths() > limits.entries {
         return Err(ChangesError::TooMany { limit: limits.entries });
     }
     if counts.bytes > limits.bytes {
-        return Err(ChangesError::TooLarge { limit: limits.bytes });
+        let (path, bytes) = judged.largest.clone().unwrap_or_default();
+        return Err(ChangesError::TooLarge {
+            limit: limits.bytes,
+            path,
+            bytes,
+        });
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 
 use crate::diff::{Diff, DiffLimits};
-use crate::directory::Directory;
+use crate::directory::{Directory, next_data};
 use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::node::{Kind, Node};
@@ -86,6 +86,21 @@ fn field(hash: &mut Sha256, bytes: &[u8]) {
     hash.update(bytes);
 }
 
+/// Reads from a position until the piece is full or the file ends.
+fn fill(file: &std::fs::File, piece: &mut [u8], at: u64) -> std::io::Result<usize> {
+    use std::os::unix::fs::FileExt as _;
+    let mut filled = 0;
+    while let Some(rest) = piece.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
 /// One side of a change.
 fn side(
     hash: &mut Sha256,
@@ -93,7 +108,6 @@ fn side(
     node: Option<&Node>,
     directory: Option<&Directory>,
 ) -> Result<(), ChangesError> {
-    use std::io::Read as _;
     let Some(node) = node else {
         hash.update([0]);
         return Ok(());
@@ -115,18 +129,25 @@ fn side(
     }
     match node.kind {
         Kind::File => {
-            let mut file = directory.read(found.name).doing("read", path)?;
+            let file = directory.read(found.name).doing("read", path)?;
             let mut piece = vec![0; PIECE];
-            let mut length = 0_u64;
-            loop {
-                let read = file.read(&mut piece).doing("read", path)?;
+            let mut at = 0_u64;
+            // Pieces of zeros alone are left out, whether they are holes or not: a hole may be longer than could ever be
+            // read, and where there is one a copy may have zeros.
+            while let Some(start) = next_data(&file, at).doing("read", path)? {
+                at = start - start % PIECE as u64;
+                let read = fill(&file, &mut piece, at).doing("read", path)?;
                 let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                     break;
                 };
-                hash.update(bytes);
-                length += read as u64;
+                if bytes.iter().any(|byte| *byte != 0) {
+                    hash.update(at.to_le_bytes());
+                    field(hash, bytes);
+                }
+                at += PIECE as u64;
             }
-            hash.update(length.to_le_bytes());
+            hash.update(u64::MAX.to_le_bytes());
+            hash.update(Node::of(&file).doing("look at", path)?.size.to_le_bytes());
         }
         Kind::Symlink => {
             let target = directory.read_link(found.name).doing("read", path)?;

@@ -95,7 +95,7 @@ impl<'s> Snapshot<'s> {
                 return Ok(Descent::Enter);
             }
             self.judged.note(change);
-            check(&self.judged.counts, limits)?;
+            check(&self.judged, limits)?;
             let is_ours = shadows.is_some_and(|shadows| shadows.is_ours(change));
             if !is_ours && bases.has_moved(found)? {
                 if let Some(merged) = bases.merge(found)? {

@@ -397,3 +397,44 @@ fn attributes_of_a_file_are_a_change() {
         "python3 -c 'import os; assert os.getxattr(\"a\", \"user.new\") == b\"1\"; assert not os.listxattr(\"b\")'",
     );
 }
+
+#[test]
+fn holes_are_nothing_of_a_limit_and_are_not_read() {
+    use shieling_changes::{Limits, Store};
+    // As long as the file system takes it: to read it would take hours.
+    let place = Place::new("truncate -s 9T old 2>/dev/null || truncate -s 1T old");
+    let size = fs::metadata(place.workspace.join("old")).unwrap().len();
+    let script =
+        format!("truncate -s {size} hole; echo end >> hole; echo x > x; chmod 700 old; chmod 644 old; touch old");
+    let mut set = place.stage(&script);
+    assert!(set.diff(&[], DiffLimits::default()).unwrap().text.contains("hole"));
+    let limits = (Limits::default(), DiffLimits::default());
+    let show = || place.store.show(&set, &["hole".into()], None, limits).unwrap().unwrap();
+    assert_eq!(show().fingerprint, show().fingerprint);
+    let before = show().fingerprint;
+    let upper = set.upper().join("hole");
+    sh(
+        &place.root,
+        &format!(
+            "printf X | dd of={} bs=1 seek=4096 conv=notrunc status=none",
+            upper.display()
+        ),
+    );
+    assert_ne!(show().fingerprint, before, "what is written in a hole is seen");
+    let done = place.commit(&mut set);
+    assert_eq!(done.judged.added, [Path::new("hole"), Path::new("x")]);
+    assert_eq!(fs::metadata(place.workspace.join("hole")).unwrap().len(), size + 4);
+    // What is held counts, and the message says of what there is too much.
+    let small = Limits {
+        entries: 100,
+        bytes: 1 << 20,
+    };
+    let store = Store::open(&place.root.join("store"), small).unwrap();
+    let mut set = place.stage("head -c 200000 /dev/urandom > a; head -c 1900000 /dev/urandom > b; echo z > z");
+    let refused = store.commit(&mut set, &Choice::default(), &Surroundings::default(), None);
+    let text = refused.unwrap_err().to_string();
+    assert!(
+        text.contains("more than the 1 MiB") && text.contains("`b` with 1.8 MiB"),
+        "{text}"
+    );
+}
