@@ -13,7 +13,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags,
+    AtFlags, CWD, FallocateFlags, Gid, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps,
+    Uid, XattrFlags,
 };
 use rustix::io::Errno;
 
@@ -623,6 +624,31 @@ fn copy_content(from: &File, to: &File) -> io::Result<()> {
         at = end.max(start + 1);
     }
     Ok(())
+}
+
+/// Gives a file the content of another, with its holes.
+pub(crate) fn write_over(from: &File, to: &File) -> io::Result<()> {
+    let size = Node::of(from)?.size;
+    let mut at = 0;
+    while at < size {
+        let start = next_data(from, at)?.map_or(size, |start| start.min(size));
+        let there = Node::of(to)?.size;
+        if start > at && there > at {
+            let zeros = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            match rustix::fs::fallocate(to, zeros, at, start.min(there) - at) {
+                // Zeros are written, of what was no hole.
+                Err(Errno::OPNOTSUPP) => copy_range(from, to, at, start.min(there))?,
+                punched => punched?,
+            }
+        }
+        if start == size {
+            break;
+        }
+        let end = rustix::fs::seek(from, SeekFrom::Hole(start)).unwrap_or(size).min(size);
+        copy_range(from, to, start, end)?;
+        at = end.max(start + 1);
+    }
+    to.set_len(size)
 }
 
 /// Copies a part of a file to the same place in another.

@@ -129,6 +129,12 @@ pub enum ChangesError {
     /// What was to be committed is not what a person was shown: the set or the workspace changed meanwhile.
     #[error("it is no longer what was shown")]
     NotAsShown,
+    /// A look at the set was ended, since the sandbox ends.
+    #[error(
+        "the sandbox ends, and the changes were not looked at within the time for that; they are kept in the change set, and \
+         `shieling changes list` names it"
+    )]
+    Stopped,
     /// Nothing in the set is at the given path.
     #[error("the change set has nothing at `{}`", path.display())]
     NothingThere {

@@ -47,6 +47,7 @@ mod owners;
 mod refresh;
 mod rules;
 mod snapshot;
+mod stop;
 mod store;
 mod usage;
 
@@ -66,5 +67,6 @@ pub use set::{ChangeSet, Choice, Committed, Conflict, Judged, Limits, Put, Store
 pub use shown::Shown;
 pub use snapshot::UNCOPIED;
 pub use stamp::Stamp;
+pub use stop::Stop;
 pub use store::{Frozen, Store};
 pub use usage::Usage;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use crate::copied::Copied;
-use crate::directory::Directory;
+use crate::directory::{Directory, write_over};
 use crate::error::{ChangesError, While as _};
 use crate::node::{Kind, Node};
 use crate::scan::{Action, Change};
@@ -215,9 +215,7 @@ fn import(path: &Path, node: Option<&Node>, view: &Directory, workspace: &Direct
             if let Ok(target) = rustix::fs::openat(&to, name, flags, Mode::empty()) {
                 let target = std::fs::File::from(target);
                 // At no moment is it empty for whoever reads it.
-                std::io::copy(&mut &source, &mut &target)
-                    .and_then(|size| target.set_len(size))
-                    .doing("write", path)?;
+                write_over(&source, &target).doing("write", path)?;
                 to.set_mode(name, node.mode).doing("set the mode of", path)?;
                 return to
                     .set_times(name, node.accessed, node.modified)

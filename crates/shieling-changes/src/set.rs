@@ -23,6 +23,7 @@ use crate::plan::{PLAN, Step, Writer};
 use crate::renames::{Candidates, Rename};
 use crate::rules::{Matcher, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
+use crate::stop::Stop;
 use crate::tree::{Layered, entry_of};
 
 /// The names of the layer and of the directory that an overlay works in.
@@ -253,6 +254,7 @@ pub struct ChangeSet {
     pub(crate) lock: Option<OwnedFd>,
     /// Whether a sandbox works in it.
     pub(crate) is_live: bool,
+    pub(crate) stop: Stop,
 }
 
 impl ChangeSet {
@@ -611,7 +613,10 @@ impl ChangeSet {
         &self,
         visit: &mut dyn FnMut(&Found<'_>) -> Result<Descent, ChangesError>,
     ) -> Result<(), ChangesError> {
-        scan::scan(&self.layer()?, &self.tree()?, visit)
+        scan::scan(&self.layer()?, &self.tree()?, &mut |found| {
+            self.stop.check()?;
+            visit(found)
+        })
     }
 
     /// Judges the changes, compares them with the bases, and writes merged texts to the set.
@@ -634,6 +639,7 @@ impl ChangeSet {
         let mut candidates = Candidates::default();
         let mut tally = Tally::new(surroundings.map_or(&[], |around| &around.rules));
         scan::scan(&upper, &workspace, &mut |found| {
+            self.stop.check()?;
             let change = found.change;
             if bases.is_some_and(|bases| bases.keeps_mode(change)) {
                 if let Some(old) = &change.old {

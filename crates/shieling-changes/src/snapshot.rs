@@ -16,6 +16,7 @@ use crate::node::{Identity, Kind, Node};
 use crate::refresh::Shadows;
 use crate::scan::{Action, Descent, Found};
 use crate::set::{ChangeSet, Choice, Judged, Limits, check};
+use crate::usage::Usage;
 
 /// The owner's rights without which nothing can be put into a directory.
 const OPEN: u32 = 0o700;
@@ -25,6 +26,8 @@ pub(crate) struct Snapshot<'s> {
     upper: &'s Directory,
     choice: &'s Choice,
     held: &'s HeldPaths,
+    /// Whether it is only counted, and nothing copied.
+    is_counting: bool,
     /// Where copies of files with several names are.
     links: HashMap<Identity, PathBuf>,
     /// Directories that are closed once everything is in them.
@@ -45,6 +48,7 @@ impl<'s> Snapshot<'s> {
             upper,
             choice,
             held,
+            is_counting: false,
             links: HashMap::new(),
             closed: Vec::new(),
             last: None,
@@ -54,13 +58,25 @@ impl<'s> Snapshot<'s> {
         }
     }
 
-    /// Copies what is chosen and not held back, and neither committed before nor somebody else's change.
+    /// Copies what is chosen and not held back, and neither committed before nor somebody else's change. Nothing is copied
+    /// if that is more than the limits.
     pub(crate) fn take(
         &mut self,
         bases: &Bases,
         shadows: Option<&Shadows>,
         limits: Limits,
     ) -> Result<(), ChangesError> {
+        // To copy it until it is too much takes minutes. A layer that is within the limits has no changes beyond them, but for
+        // what is deleted with its directory, of which nothing is copied.
+        if Usage::of(&self.from.upper(), limits)?.exceeds(limits) {
+            let mut counted = Snapshot::new(self.from, self.upper, self.choice, self.held);
+            counted.is_counting = true;
+            counted.go_through(bases, shadows, limits)?;
+        }
+        self.go_through(bases, shadows, limits)
+    }
+
+    fn go_through(&mut self, bases: &Bases, shadows: Option<&Shadows>, limits: Limits) -> Result<(), ChangesError> {
         let from = self.from;
         let workspace = from.tree()?;
         // Below a directory that is gone as a whole.
@@ -96,6 +112,9 @@ impl<'s> Snapshot<'s> {
             }
             self.judged.note(change);
             check(&self.judged, limits)?;
+            if self.is_counting {
+                return Ok(Descent::Enter);
+            }
             let is_ours = shadows.is_some_and(|shadows| shadows.is_ours(change));
             if !is_ours && bases.has_moved(found)? {
                 if let Some(merged) = bases.merge(found)? {

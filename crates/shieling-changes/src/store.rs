@@ -21,6 +21,7 @@ use crate::scan::Counts;
 use crate::set::{ChangeSet, Choice, Committed, Examined, Judged, Limits, Surroundings, UPPER, WORK};
 use crate::shown::Shown;
 use crate::snapshot::Snapshot;
+use crate::stop::Stop;
 
 /// The name of a set's lock.
 const LOCK: &str = "lock";
@@ -57,6 +58,7 @@ pub struct Store {
     path: PathBuf,
     directory: Directory,
     limits: Limits,
+    stop: Stop,
 }
 
 impl Store {
@@ -73,7 +75,13 @@ impl Store {
             path: path.to_path_buf(),
             directory: Directory::open(path)?,
             limits,
+            stop: Stop::default(),
         })
+    }
+
+    /// What ends the looks at its sets.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Whether files can be moved between it and a workspace: both have to be in one mount.
@@ -172,6 +180,7 @@ impl Store {
             header,
             lock,
             is_live: false,
+            stop: self.stop.clone(),
         })
     }
 
@@ -207,6 +216,7 @@ impl Store {
             directory,
             is_live: lock.is_none(),
             lock,
+            stop: self.stop.clone(),
         })
     }
 
@@ -684,4 +694,44 @@ fn lock(directory: &Directory) -> Result<Option<OwnedFd>, ChangesError> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_copied_of_what_is_more_than_the_limits() {
+        let place = tempfile::tempdir().expect("a directory");
+        let at = place.path().canonicalize().expect("it is there");
+        fs::create_dir(at.join("workspace")).expect("made");
+        let limits = Limits {
+            entries: 20,
+            bytes: 1 << 30,
+        };
+        let store = Store::open(&at.join("store"), limits).expect("opened");
+        let [from, to] = [(), ()].map(|()| store.make(&at.join("workspace"), Mode::Commit).expect("made"));
+        let copied = |names: std::ops::Range<u32>| {
+            for name in names {
+                fs::write(from.upper().join(name.to_string()), "x").expect("written");
+            }
+            let bases = Bases::load(&from.directory, &from.header).expect("none");
+            let (upper, held, choice) = (to.layer().expect("opened"), HeldPaths::new(), Choice::default());
+            let taken = Snapshot::new(&from, &upper, &choice, &held).take(&bases, None, limits);
+            taken.map(|()| upper.names().expect("listed").len()).map_err(|error| {
+                assert_eq!(upper.names().expect("listed").len(), 0);
+                error
+            })
+        };
+        let refused = copied(0..30).expect_err("30 paths");
+        assert!(matches!(refused, ChangesError::TooMany { limit: 20 }), "{refused:?}");
+        for name in 20..30 {
+            fs::remove_file(from.upper().join(name.to_string())).expect("removed");
+        }
+        assert_eq!(copied(0..0).expect("20 paths"), 20);
+    }
 }

@@ -438,3 +438,34 @@ fn holes_are_nothing_of_a_limit_and_are_not_read() {
         "{text}"
     );
 }
+
+#[test]
+fn what_is_more_than_a_set_may_hold_leaves_no_copy_and_a_look_ends_when_it_is_to() {
+    use shieling_changes::{Limits, Mode, Stop, Store};
+    let place = Place::new("");
+    let limits = Limits {
+        entries: 20,
+        bytes: 1 << 30,
+    };
+    let store = Store::open(&place.root.join("store"), limits).unwrap();
+    let mut set = store.create(&place.workspace, Mode::Commit).unwrap();
+    place.run_in(&set, "touch {10..40}");
+    let none = std::collections::BTreeSet::from([set.path().to_path_buf()]);
+    let sets = || -> std::collections::BTreeSet<_> {
+        let found = fs::read_dir(place.root.join("store"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        found.filter(|path| path.is_dir()).collect()
+    };
+    let commit =
+        |set: &mut shieling_changes::ChangeSet| store.commit(set, &Choice::default(), &Surroundings::default(), None);
+    let refused = commit(&mut set).unwrap_err();
+    assert!(matches!(refused, ChangesError::TooMany { limit: 20 }), "{refused:?}");
+    assert_eq!(sets(), none);
+    let stop: &Stop = store.stop();
+    stop.at(std::time::Instant::now());
+    let stopped = commit(&mut set).unwrap_err();
+    assert!(matches!(stopped, ChangesError::Stopped), "{stopped:?}");
+    assert_eq!(sets(), none);
+    assert_eq!(fs::read_dir(&place.workspace).unwrap().count(), 0);
+}

@@ -264,3 +264,16 @@ fn what_was_deleted_after_a_commit_and_not_committed_is_all_that_the_set_still_d
     ];
     assert_eq!(left, expected.map(|(action, path)| (action, path.to_owned())));
 }
+
+#[test]
+fn a_file_of_the_user_s_that_is_nearly_all_holes_is_seen_at_once() {
+    let mut live = Live::new("");
+    live.command("printf 'something that was longer' > f");
+    live.user("truncate -s 0 f; truncate -s 1T f; echo end >> f");
+    assert_eq!(
+        live.command("head -c 4 f | tr '\\0' 0; tail -c 4 f; stat -c %s f"),
+        "0000end\n1099511627780\n"
+    );
+    live.user("echo short > f");
+    assert_eq!(live.command("cat f"), "short\n");
+}

@@ -418,7 +418,11 @@ fn apart<T>(act: impl FnOnce() -> T) -> T {
 }
 
 fn not_committed(error: &StageError) -> String {
-    format!("the changes to the workspace were not committed: {error}")
+    let told = "the changes to the workspace were not committed";
+    match error {
+        StageError::Changes(error) => format!("{told}: {error}"),
+        error => format!("{told}: {error}"),
+    }
 }
 
 fn environment(error: SandboxError) -> SpawnError {
@@ -1058,6 +1062,9 @@ impl Environment for Sandbox {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
+            if let Some(stage) = self.stage() {
+                stage.hurry();
+            }
             if let Some(ahead) = self.take_ahead() {
                 ahead.close().await;
             }

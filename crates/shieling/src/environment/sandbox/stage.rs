@@ -14,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
     Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Held, Judged, Limits, Mode, Shadows, Stamp,
-    State, Store, Surroundings, UNCOPIED,
+    State, Stop, Store, Surroundings, UNCOPIED,
 };
 use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
@@ -35,6 +36,9 @@ use crate::request::Access;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
 const ASKED: u64 = 500;
+
+/// How long the layer may be looked at once the sandbox ends. Clients wait some seconds before they kill their server.
+const LAST_LOOK: Duration = Duration::from_secs(2);
 
 /// How many parts are remembered that a person was or could be shown, and how long the text of each may be.
 const SHOWN: usize = 128;
@@ -85,6 +89,8 @@ pub(super) struct Stage {
     fixed: Vec<PathBuf>,
     upper: PathBuf,
     work: PathBuf,
+    /// Also while somebody looks at the layer.
+    stop: Stop,
     inner: Mutex<Inner>,
 }
 
@@ -134,6 +140,7 @@ impl Stage {
                 .collect(),
             upper: set.upper(),
             work: set.work(),
+            stop: store.stop().clone(),
             staging,
             inner: Mutex::new(Inner {
                 store,
@@ -510,6 +517,11 @@ impl Stage {
         ))
     }
 
+    /// The sandbox is about to end: looks at the layer are ended in a moment. What they would have found waits in the set.
+    pub(super) fn hurry(&self) {
+        self.stop.at(Instant::now() + LAST_LOOK);
+    }
+
     /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.lock().set.is_none()
@@ -534,6 +546,8 @@ impl Stage {
         }
         // What cannot be removed is in the set once more, as it was before.
         let _ = inner.shadows.remove_committed(&set);
+        // What was looked at before took of the time for that.
+        self.hurry();
         let is_empty = || {
             set.judge(self.surroundings(), self.staging.limits)
                 .is_ok_and(|judged| judged.is_empty())
