@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Program, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use shieling::environment::Environment as _;
@@ -462,11 +462,17 @@ async fn a_daemon_that_is_stopped_hangs_nothing() {
     assert!(begun.elapsed() < ENGINE_TIMEOUT * 2, "{:?}", begun.elapsed());
     assert!(error.to_string().contains("to make a container within 3 s"), "{error}");
     container.close().await;
+    let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let since = seconds();
     daemon.signal(Signal::CONT);
+    // It is made later than now, or never if the engine has not heard of it.
     until("what it made when it went on is gone", || {
-        engine.containers().is_empty()
+        let filters = "%7B%22event%22%3A%5B%22destroy%22%5D%7D";
+        let path = format!("/events?since={since}&until={}&filters={filters}", seconds());
+        engine.api("GET", &path, None).1.contains("destroy")
     })
     .await;
+    assert_eq!(engine.containers(), Vec::<String>::new());
     drop(daemon);
     if !extent::is_full() {
         return;
