@@ -45,6 +45,7 @@ mod copied;
 mod held;
 mod owners;
 mod refresh;
+mod removal;
 mod rules;
 mod snapshot;
 mod stop;
