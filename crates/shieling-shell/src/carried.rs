@@ -58,7 +58,7 @@ impl CarriedState {
         Self {
             variables,
             begun: true,
-            defined: DefinedNames::default(),
+            ..Self::default()
         }
     }
 
@@ -66,9 +66,8 @@ impl CarriedState {
     /// A text that does anything besides defining them has none: whether it comes to them is not followed.
     pub fn defined_by(&self, text: &str) -> DefinedNames {
         let known = &self.variables;
-        let replaced = known.functions.contains("alias") || known.definitions.values("alias").next().is_some();
         let mut names = DefinedNames::default();
-        if replaced || known.traps_between {
+        if known.may_define("alias") || known.traps_between {
             return names;
         }
         let only_defines = syntax::parse(text).is_ok_and(|program| {
@@ -82,8 +81,8 @@ impl CarriedState {
     #[must_use]
     pub fn with_defined(mut self, mut names: DefinedNames) -> Self {
         let definitions = &self.variables.definitions;
-        names.functions.retain(|name| definitions.bodies(name).next().is_some());
-        names.aliases.retain(|name| definitions.values(name).next().is_some());
+        names.functions.retain(|name| definitions.has_function(name));
+        names.aliases.retain(|name| definitions.has_alias(name));
         self.defined = names;
         self
     }
@@ -99,7 +98,7 @@ impl CarriedState {
         Self {
             variables,
             begun: true,
-            defined: DefinedNames::default(),
+            ..Self::default()
         }
     }
 }

@@ -41,6 +41,16 @@ impl Definitions {
         has_room
     }
 
+    /// Returns whether a function of this name is kept.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+
+    /// Returns whether an alias of this name is kept.
+    pub(crate) fn has_alias(&self, name: &str) -> bool {
+        self.aliases.contains_key(name)
+    }
+
     /// Returns the bodies of a function.
     pub(crate) fn bodies(&self, name: &str) -> impl Iterator<Item = &str> {
         self.functions.get(name).into_iter().flatten().map(String::as_str)

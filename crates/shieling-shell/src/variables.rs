@@ -102,6 +102,11 @@ impl Variables {
         self.any_value || self.computed.contains(name)
     }
 
+    /// Whether a function or an alias of this name may stand for a command.
+    pub(crate) fn may_define(&self, name: &str) -> bool {
+        self.functions.contains(name) || self.definitions.has_alias(name)
+    }
+
     /// The values that the text can give to this variable; none if it assigns it nowhere.
     pub(crate) fn values(&self, name: &str) -> Option<&[Vec<Atom>]> {
         self.values.get(name).map(Vec::as_slice)

@@ -377,6 +377,11 @@ pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
 /// Stands for a number that is not known, or for nothing: a character for private use.
 pub(crate) const NUMBER: char = '\u{f8ff}';
 
+/// Whether a number in a program text is escaped: where it is nothing, what stands behind it is.
+pub(crate) fn escapes_a_number(program: &str) -> bool {
+    program.contains(&format!("\\{NUMBER}"))
+}
+
 /// The text of these pieces, with this in place of each number that is not known.
 fn spelled_out(atoms: &[Atom], number: Option<char>) -> Option<String> {
     let mut all = String::new();

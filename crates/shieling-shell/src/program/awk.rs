@@ -3,7 +3,7 @@
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
-use crate::word::{NUMBER, Word};
+use crate::word::{NUMBER, Word, escapes_a_number};
 
 /// A piece of an awk program, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +184,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut rest = program;
     let of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    if program.contains("\\\u{f8ff}") {
+    if escapes_a_number(program) {
         return None;
     }
     while let Some(first) = rest.chars().next() {

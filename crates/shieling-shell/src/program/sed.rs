@@ -3,7 +3,7 @@
 use crate::reader::{Reader, Run};
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
-use crate::word::{NUMBER, Word};
+use crate::word::{NUMBER, Word, escapes_a_number};
 
 /// What one command of a sed program touches.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,8 +65,7 @@ const MAX_READINGS: usize = 16;
 /// GNU sed takes a delimiter inside brackets as part of the expression (`s/[/]/x/`), others end there:
 /// what either reading touches counts.
 fn touched(program: &str) -> Option<Vec<Touch>> {
-    // Where it is nothing, what stands behind it is escaped.
-    if program.contains("\\\u{f8ff}") {
+    if escapes_a_number(program) {
         return None;
     }
     let mut found = touches(program, true)?;

@@ -93,7 +93,6 @@ impl Reader<'_> {
                 {
                     let apart: Vec<_> = expressions.iter().map(|before| format!("{before} ")).collect();
                     expressions.extend(apart);
-                    expressions.dedup();
                 }
                 // A file may have any name, and a number may be a part of one.
                 Atom::One | Atom::Star | Atom::Found | Atom::Here | Atom::Hidden(_) | Atom::OneOf(_) => {

@@ -358,7 +358,7 @@ impl Reader<'_> {
                         for one in text.alternatives(MAX_NAMES).unwrap_or_default() {
                             if let Some(known) = one.known() {
                                 let kept = self.found.definitions.trap(&known);
-                                self.keeps_definition(kept, text.span);
+                                self.keeps_definition(kept, None, text.span);
                             }
                         }
                         self.in_trap(text, Some(run.index))?;
@@ -389,10 +389,7 @@ impl Reader<'_> {
                             match value.known() {
                                 Some(text) if !swallows(&text) && is_plain && !RESERVED.contains(&name) => {
                                     let kept = self.found.definitions.alias(name, &text);
-                                    self.keeps_definition(kept, word.span);
-                                    if !kept {
-                                        self.found.undefine(Some(name));
-                                    }
+                                    self.keeps_definition(kept, Some(name), word.span);
                                 }
                                 Some(_) | None => self.unknown_text(word, run),
                             }

@@ -79,9 +79,7 @@ impl Reader<'_> {
         let Some(name) = command.argv.first().and_then(Word::known) else {
             return false;
         };
-        [&self.variables, &self.found]
-            .iter()
-            .any(|known| known.functions.contains(&*name) || known.definitions.values(&name).next().is_some())
+        self.variables.may_define(&name) || self.found.may_define(&name)
     }
 
     /// What the commands since `first` print, if that is known to be no more than a number or a name.

@@ -415,11 +415,8 @@ impl Reader<'_> {
         let kept = body
             .filter(is_whole)
             .is_some_and(|body| self.found.definitions.function(&function.name, body));
-        self.keeps_definition(kept, source.span(function.range));
-        if !kept {
-            self.found.undefine(Some(&function.name));
-        }
-        if self.variables.definitions.values(&function.name).next().is_some() {
+        self.keeps_definition(kept, Some(&function.name), source.span(function.range));
+        if self.variables.definitions.has_alias(&function.name) {
             let span = source.span(function.range);
             let because = "an alias has this name and may be put in its place, so that a function of another name is \
                            defined; choose another name";
@@ -450,9 +447,12 @@ impl Reader<'_> {
         result
     }
 
-    /// Asks about a definition that is not kept, since later texts may run it.
-    pub(super) fn keeps_definition(&mut self, kept: bool, span: Span) {
+    /// Asks about a definition that is not kept, since later texts may run it, and does not count on its name.
+    pub(super) fn keeps_definition(&mut self, kept: bool, name: Option<&str>, span: Span) {
         if !kept {
+            if name.is_some() {
+                self.found.undefine(name);
+            }
             let object = self.written(span);
             let because = "it is not kept for the commands that run it later: there are too many definitions, or its \
                            here-document stands behind it";

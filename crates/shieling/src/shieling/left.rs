@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::policy::CarriedState;
+use crate::policy::{CarriedState, DefinedNames};
 use crate::session::SessionName;
 
 /// By the session's name.
@@ -24,9 +24,11 @@ impl LeftBehind {
             .unwrap_or_default()
     }
 
-    /// This text is about to run in this session, whose turn the caller has.
-    pub(super) fn add(&self, session: &SessionName, text: &str) {
-        let left = self.in_session(Some(session)).after(text);
-        self.all().insert(session.clone(), left);
+    /// This text is about to run in this session, whose turn the caller has. Returns what it defines for certain once it
+    /// has run to its end.
+    pub(super) fn add(&self, session: &SessionName, text: &str) -> DefinedNames {
+        let before = self.in_session(Some(session));
+        self.all().insert(session.clone(), before.after(text));
+        before.defined_by(text)
     }
 }

@@ -209,11 +209,6 @@ impl Shieling {
         // A process of its own has nothing of the session's shell but its variables.
         let defined = session.as_ref().filter(|_| !own).map(|session| session.defined());
         let before = self.left.in_session(session_name);
-        let defines = if self.is_contained() {
-            DefinedNames::default()
-        } else {
-            before.defined_by(command.text())
-        };
         let journey = Journey {
             command: &command,
             session: session_name,
@@ -228,8 +223,7 @@ impl Shieling {
                 defines: DefinedNames::default(),
             });
             if let (Some(in_session), false) = (&mut in_session, self.is_contained()) {
-                self.left.add(in_session.session.name(), command.text());
-                in_session.defines = defines;
+                in_session.defines = self.left.add(in_session.session.name(), command.text());
             }
             Ok(self.begin(approved, in_session, background, call.terminal, reservation.id()))
         };
