@@ -434,7 +434,7 @@ impl Directory {
             Kind::File => {
                 let from = self.read(name)?;
                 let made = to.create(new)?;
-                copy_content(&from, &made)?;
+                write_over(&from, &made)?;
                 copy_attributes(&place_of(from.as_fd()), &place_of(made.as_fd()))?;
                 rustix::fs::fchmod(&made, Mode::from_raw_mode(node.mode))?;
                 let node = Node::of(&from)?;
@@ -458,13 +458,8 @@ impl Directory {
         }
         if rustix::process::geteuid().is_root()
             && let Some(owner) = self.owner_of(name)?
-            && to.owner_of(new)? != Some(owner)
         {
-            match to.give(new, owner, node) {
-                // In a namespace without this user, for one.
-                Ok(()) | Err(Errno::PERM | Errno::INVAL) => {}
-                Err(errno) => return Err(errno.into()),
-            }
+            to.give(new, owner, node)?;
         }
         Ok(())
     }
@@ -489,13 +484,22 @@ impl Directory {
         Ok((Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid)))
     }
 
-    /// Gives a name this owner and group. Its mode stays, for which this is `node`.
-    pub(crate) fn give(&self, name: &OsStr, (user, group): (Uid, Gid), node: &Node) -> Result<(), Errno> {
-        rustix::fs::chownat(self, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
-        match node.kind {
+    /// Gives a name this owner and group, unless it has them, or nobody can give them to it: in a namespace without this
+    /// user, for one. Its mode stays, for which this is `node`.
+    pub(crate) fn give(&self, name: &OsStr, owner: (Uid, Gid), node: &Node) -> Result<(), Errno> {
+        if self.owner_of(name)? == Some(owner) {
+            return Ok(());
+        }
+        let (user, group) = owner;
+        let given = rustix::fs::chownat(self, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW);
+        // The kernel takes set-id bits with the owner.
+        let given = given.and_then(|()| match node.kind {
             Kind::Symlink => Ok(()),
-            // The kernel takes set-id bits with the owner.
             _ => self.set_mode(name, node.mode),
+        });
+        match given {
+            Err(Errno::PERM | Errno::INVAL) => Ok(()),
+            done => done,
         }
     }
 
@@ -607,25 +611,6 @@ fn copy_attributes(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies what is in a file, and leaves its holes out.
-fn copy_content(from: &File, to: &File) -> io::Result<()> {
-    let size = Node::of(from)?.size;
-    to.set_len(size)?;
-    let mut at = 0;
-    while at < size {
-        let start = match rustix::fs::seek(from, SeekFrom::Data(at)) {
-            Ok(start) => start,
-            Err(Errno::NXIO) => break,
-            Err(Errno::INVAL) => at,
-            Err(errno) => return Err(errno.into()),
-        };
-        let end = rustix::fs::seek(from, SeekFrom::Hole(start)).unwrap_or(size).min(size);
-        copy_range(from, to, start, end)?;
-        at = end.max(start + 1);
-    }
-    Ok(())
-}
-
 /// Gives a file the content of another, with its holes.
 pub(crate) fn write_over(from: &File, to: &File) -> io::Result<()> {
     let size = Node::of(from)?.size;
@@ -697,7 +682,6 @@ fn same(one: &File, other: &File) -> io::Result<bool> {
         return Ok(false);
     }
     let (mut left, mut right) = (vec![0_u8; BUFFER], vec![0_u8; BUFFER]);
-    let (mut one, mut other) = (one, other);
     let mut at = 0;
     while at < size {
         at = match (next_data(one, at)?, next_data(other, at)?) {
@@ -705,10 +689,8 @@ fn same(one: &File, other: &File) -> io::Result<bool> {
             (Some(start), None) | (None, Some(start)) => start,
             (Some(left), Some(right)) => left.min(right),
         };
-        rustix::fs::seek(one, SeekFrom::Start(at))?;
-        rustix::fs::seek(other, SeekFrom::Start(at))?;
-        let count = fill(&mut one, &mut left)?;
-        if count != fill(&mut other, &mut right)? || left.get(..count) != right.get(..count) {
+        let count = fill(one, &mut left, at)?;
+        if count != fill(other, &mut right, at)? || left.get(..count) != right.get(..count) {
             return Ok(false);
         }
         if count == 0 {
@@ -719,10 +701,11 @@ fn same(one: &File, other: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-fn fill(file: &mut &File, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads from a position until the buffer is full or the file ends.
+pub(crate) fn fill(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read(rest) {
+        match file.read_at(rest, at + filled as u64) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

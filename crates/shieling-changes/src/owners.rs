@@ -58,14 +58,8 @@ impl<'w> Owners<'w> {
             Some(owner) => owner,
             None => self.of_new_in(path.parent().unwrap_or(Path::new("")))?,
         };
-        if upper.owner_of(found.name).doing("look at", path)? == Some(owner) {
-            return Ok(());
-        }
-        match upper.give(found.name, owner, new) {
-            // In a namespace without this user, for one; the owner is compared before the change is applied.
-            Ok(()) | Err(rustix::io::Errno::PERM | rustix::io::Errno::INVAL) => Ok(()),
-            Err(errno) => Err(errno).doing("set the owner of", path),
-        }
+        // Where it cannot be given: the owner is compared before the change is applied.
+        upper.give(found.name, owner, new).doing("set the owner of", path)
     }
 
     /// The owner of the nearest directory that the workspace has of these.

@@ -89,13 +89,23 @@ impl ChangeSet {
 
 /// Whether a directory of a layer, or one that it lies in, hides what lies below it.
 fn is_hiding(upper: &Directory, directory: &Path) -> Result<bool, ChangesError> {
-    for above in directory.ancestors().filter(|above| !above.as_os_str().is_empty()) {
-        let here = upper.beneath(above).doing("open", above)?;
-        if here.is_some_and(|here| here.is_opaque()) {
+    for above in above(directory) {
+        if hides(upper, above)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// A directory and those that it lies in, without the top.
+fn above(directory: &Path) -> impl Iterator<Item = &Path> {
+    directory.ancestors().filter(|above| !above.as_os_str().is_empty())
+}
+
+/// Whether a directory of a layer hides what lies below it by its own mark.
+fn hides(upper: &Directory, directory: &Path) -> Result<bool, ChangesError> {
+    let here = upper.beneath(directory).doing("open", directory)?;
+    Ok(here.is_some_and(|here| here.is_opaque()))
 }
 
 /// Whether what is not in a directory of a layer is deleted there, since the layer hides what lies below. If all of that
@@ -107,10 +117,8 @@ fn is_hidden(
     is_all: bool,
 ) -> Result<bool, ChangesError> {
     let mut is_hidden = false;
-    let above = directory.ancestors().filter(|above| !above.as_os_str().is_empty());
-    for above in above.filter(|above| !is_committed(above)) {
-        let here = upper.beneath(above).doing("open", above)?;
-        if !here.is_some_and(|here| here.is_opaque()) {
+    for above in above(directory).filter(|above| !is_committed(above)) {
+        if !hides(upper, above)? {
             continue;
         }
         match upper.parent_of(above).doing("open", above)? {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 
 use crate::diff::{Diff, DiffLimits};
-use crate::directory::{Directory, next_data};
+use crate::directory::{Directory, fill, next_data};
 use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::node::{Kind, Node};
@@ -84,21 +84,6 @@ impl Fingerprint {
 fn field(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
-}
-
-/// Reads from a position until the piece is full or the file ends.
-fn fill(file: &std::fs::File, piece: &mut [u8], at: u64) -> std::io::Result<usize> {
-    use std::os::unix::fs::FileExt as _;
-    let mut filled = 0;
-    while let Some(rest) = piece.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, at + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 /// One side of a change.
