@@ -384,18 +384,22 @@ impl HiddenFiles {
             }
         }
         if !paths.is_empty() {
-            // Directories are being moved: as at first, one look could miss them.
-            self.tree = Directory::default();
-            self.places.clear();
+            self.look_anew();
         }
+    }
+
+    /// Has the next look look at everything, as the first one does. Directories are being moved, and one look could miss
+    /// them.
+    fn look_anew(&mut self) {
+        self.tree = Directory::default();
+        self.places.clear();
     }
 
     /// Has all below a path told again that was told, where it is there. The directories that lead to it stay known.
     pub(super) fn tell_again_below(&mut self, path: &Path) {
         let below = self.told.iter_mut().filter(|(told, _)| told.starts_with(path));
         below.for_each(|(_, identity)| *identity = NO_FILE);
-        self.tree = Directory::default();
-        self.places.clear();
+        self.look_anew();
     }
 
     /// The top of what is looked at.

@@ -64,23 +64,18 @@ pub(super) async fn keep(stage: Arc<Stage>, runs: Arc<AllRuns>, jail: Weak<Jail>
         };
         meter = back;
         let is_left = || runs.count() == 0 && jail.upgrade().is_some_and(|jail| !jail.is_idle());
+        // What a command of a session left is no command any more, and ends with the sandbox, as what does not end does.
+        let ends_with_sandbox = || is_left() || ended_at.is_some_and(|since: Instant| since.elapsed() >= PATIENCE);
         match (is_exceeded, ended_at) {
-            // What a command of a session left is no command any more, and ends with the sandbox.
-            (true, _) if is_left() => {
+            (true, _) if ends_with_sandbox() => {
                 if let Some(jail) = jail.upgrade() {
                     jail.close().await;
                 }
-            }
-            (true, None) => {
-                runs.end_now();
-                ended_at = Some(Instant::now());
             }
             // What is ended writes until it is.
-            (true, Some(since)) if since.elapsed() < PATIENCE => runs.end_now(),
-            (true, Some(_)) => {
-                if let Some(jail) = jail.upgrade() {
-                    jail.close().await;
-                }
+            (true, since) => {
+                runs.end_now();
+                ended_at = since.or_else(|| Some(Instant::now()));
             }
             (false, Some(since)) if since.elapsed() > ENDING => ended_at = None,
             (false, _) => {}

@@ -309,10 +309,10 @@ impl Stage {
     /// Says that what is in the layer could not be committed or looked at. Nobody knows how much it is.
     fn failed(&self, inner: &Inner, error: StageError) -> (Option<Changes>, Option<StageError>) {
         let id = inner.set.as_ref().map(|set| set.id().to_owned());
-        let mut waiting = changes_of(self.staging.mode, id, ChangeState::Waiting, &Judged::default(), None);
-        (waiting.added, waiting.modified, waiting.deleted, waiting.totals) = (None, None, None, None);
-        waiting.renamed = None;
-        (Some(waiting), Some(error))
+        (
+            Some(uncounted(self.staging.mode, id, ChangeState::Waiting)),
+            Some(error),
+        )
     }
 
     /// The same, if the layer could not be closed.
@@ -588,6 +588,14 @@ fn committed(mode: Mode, own: &str, id: Option<String>, judged: &Judged) -> Chan
         _ => (Some(own.to_owned()), ChangeState::Conflict),
     };
     changes_of(mode, told, state, judged, Some(own))
+}
+
+/// Says what became of changes of which nobody knows how many there are.
+pub(super) fn uncounted(mode: Mode, id: Option<String>, state: ChangeState) -> Changes {
+    let mut changes = changes_of(mode, id, state, &Judged::default(), None);
+    (changes.added, changes.modified, changes.deleted, changes.totals) = (None, None, None, None);
+    changes.renamed = None;
+    changes
 }
 
 /// Says what became of the changes. `waits` is the set with what was held back.

@@ -181,10 +181,7 @@ impl WriteBack {
             Some(_) => ChangeState::Waiting,
             None => ChangeState::Discarded,
         };
-        let mut changes = stage::changes_of(Mode::Commit, id, state, &Judged::default(), None);
-        (changes.added, changes.modified, changes.deleted, changes.totals) = (None, None, None, None);
-        changes.renamed = None;
-        changes
+        stage::uncounted(Mode::Commit, id, state)
     }
 
     /// Describes that nothing was changed, but for what could not come back.
