@@ -11,7 +11,7 @@ mod per_command;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use shieling::approval::Approved;
@@ -27,7 +27,7 @@ use shieling_remote::transport::{ConnectError, Transport};
 use shieling_remote::{Remote, Timing};
 
 pub use self::image::Progress;
-use self::inner::{Alone, Inner, Running, spawn_error};
+use self::inner::{Alone, Inner, Running, lock, spawn_error};
 use crate::agent::Agent;
 use crate::check::{self, Inside};
 use crate::client::Engine;
@@ -173,11 +173,7 @@ impl Container {
     /// Why the last start failed; nothing if it did not, or none was tried.
     #[must_use]
     pub fn last_failure(&self) -> Option<ContainerError> {
-        self.inner
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.inner.failure).clone()
     }
 
     /// The id of the container, once it was made; nothing for one that was there.
@@ -243,7 +239,7 @@ impl Inner {
             begun = self.begin() => begun,
             () = self.given_up.notified() => Err(ContainerError::Closed),
         };
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = begun.as_ref().err().cloned();
+        *lock(&self.failure) = begun.as_ref().err().cloned();
         begun
     }
 
@@ -268,11 +264,10 @@ impl Inner {
             looked: Arc::clone(&looked),
         });
         let remote = Remote::over(way as Arc<dyn Transport>, Timing::default()).await;
-        let taken = |slot: &Mutex<Option<ContainerError>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
         let remote = match remote {
             Ok(remote) => remote,
             Err(error) => {
-                return Err(taken(&failed).unwrap_or_else(|| match error {
+                return Err(lock(&failed).take().unwrap_or_else(|| match error {
                     ConnectError::Link { why, said } => explained(&why.to_string(), &said),
                     other => ContainerError::NoAnswer { why: other.to_string() },
                 }));
@@ -280,7 +275,7 @@ impl Inner {
         };
         let shown = remote.surroundings().shown;
         let inside = Inside(shown);
-        let id = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let id = lock(&made).clone();
         let inspected = match &id {
             Some(id) => {
                 let path = format!("/containers/{}/json", crate::client::escaped(id));
@@ -292,11 +287,7 @@ impl Inner {
                     }
                 }
             }
-            None => looked
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-                .unwrap_or_default(),
+            None => lock(&looked).take().unwrap_or_default(),
         };
         let asked = check::Asked {
             options: &self.options,
@@ -364,6 +355,14 @@ impl Inner {
         }
     }
 
+    /// Ends a container, and keeps what may be left of it to be told.
+    async fn end_and_tell(&self, running: &Running) {
+        if let Err(error) = self.end(&running.remote, running.id.as_deref()).await {
+            let error = own::may_be_left(error.into(), running.id.as_deref().map(own::short));
+            self.may_leave(&error);
+        }
+    }
+
     /// Ends each start that is under way or waits for its turn.
     async fn give_up(&self) -> tokio::sync::MutexGuard<'_, ()> {
         loop {
@@ -381,12 +380,12 @@ impl Inner {
             Some(instead) => format!("{error}; {instead}"),
             None => error.to_string(),
         };
-        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        *lock(&self.left) = Some(told);
     }
 
     /// Whether something may be left that was not told yet.
     fn may_have_left(&self) -> bool {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.left).is_some()
     }
 
     /// The container, or what is known of the latest one that had a single command.
@@ -422,8 +421,8 @@ impl Transport for Way {
         &self,
     ) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
         Box::pin(async move {
-            let made = |id: String| *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
-            let looked = |found| *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            let made = |id: String| *lock(&self.made) = Some(id);
+            let looked = |found| *lock(&self.looked) = Some(found);
             let connected = match &self.inner.options.run {
                 Run::Image { .. } => own::connect(&self.inner, made).await,
                 Run::Attached { container } => attached::connect(&self.inner, container, looked).await,
@@ -433,7 +432,7 @@ impl Transport for Way {
                     what: error.to_string(),
                     instead: error.instead(),
                 };
-                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *lock(&self.failed) = Some(error);
                 refused
             })
         })
@@ -481,7 +480,7 @@ impl Environment for Container {
 
     fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
         let options = &self.inner.options;
-        let mut policy = self.inner.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut policy = lock(&self.inner.policy);
         if let Some(bound) = policy.as_ref()
             && !bound.covers(asked)
         {
@@ -666,7 +665,7 @@ impl Environment for Container {
                  in a container with `--workspace-copy both`",
             );
         }
-        let mut bound = self.inner.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bound = lock(&self.inner.rules);
         match &*bound {
             Some(bound) if *bound != rules => refuse("it holds other changes back already"),
             Some(_) | None => {
@@ -677,11 +676,11 @@ impl Environment for Container {
     }
 
     fn left_at_close(&self) -> Option<String> {
-        self.inner.left.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.inner.left).take()
     }
 
     fn settled_at_close(&self) -> Option<(Changes, Option<String>)> {
-        self.inner.settled.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.inner.settled).take()
     }
 
     fn places(&self) -> Option<WritablePaths> {
@@ -705,10 +704,7 @@ impl Environment for Container {
             let running = self.inner.lock().take();
             if let Some(running) = running {
                 self.inner.write_back(&running).await;
-                if let Err(error) = self.inner.end(&running.remote, running.id.as_deref()).await {
-                    let error = own::may_be_left(error.into(), running.id.as_deref().map(own::short));
-                    self.inner.may_leave(&error);
-                }
+                self.inner.end_and_tell(&running).await;
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use shieling::changes::{ChangesError, Limits, Matcher, Node};
 use shieling::environment::{CopiedWorkspace, NotWrittenBack, WriteBack, WriteBackError};
@@ -11,7 +11,7 @@ use shieling_remote::{Base, Copied, CopyError, CopyErrorKind, CopyOptions, Remot
 
 use super::Container;
 use super::hidden::{self, ByPolicy};
-use super::inner::{Inner, Running, WorkspaceBase};
+use super::inner::{Inner, Running, WorkspaceBase, lock};
 use crate::error::ContainerError;
 use crate::isolation::{real, real_or_will_be};
 use crate::options::WorkspaceCopy;
@@ -283,8 +283,4 @@ fn seen(taking: &Taking) -> Seen {
             *seen = back.seen(path, Node::from(found));
         }
     })
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -90,22 +90,22 @@ pub(super) struct Alone {
 impl Alone {
     /// Those that are not known to be removed.
     pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Running>>> {
-        self.containers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.containers)
     }
 
     /// The latest one, for what it has told of itself; its link may be over.
     pub(super) fn latest(&self) -> Option<Arc<Running>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.latest).clone()
     }
 
     pub(super) fn set_latest(&self, running: &Arc<Running>) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(running));
+        *lock(&self.latest) = Some(Arc::clone(running));
     }
 }
 
 impl Inner {
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
 
     /// The container, if it runs.
@@ -115,14 +115,14 @@ impl Inner {
 
     /// Whether the policy is that nothing may change.
     pub(super) fn readonly(&self) -> bool {
-        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let policy = lock(&self.policy);
         policy.as_ref().is_some_and(|policy| policy.readonly)
     }
 
     /// What the policy hides of a workspace that is copied.
     pub(super) fn hidden(&self) -> Option<Arc<dyn Hidden>> {
         self.options.workspace_copy.as_ref()?;
-        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let policy = lock(&self.policy);
         policy.as_ref()?.hidden.clone()
     }
 
@@ -184,6 +184,11 @@ impl Inner {
             ..shieling_remote::agent::Setup::default()
         }
     }
+}
+
+/// Locks what stays usable where a thread panicked with it.
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why no command starts where the container does not.

@@ -11,7 +11,6 @@ use shieling::process::{AtEnd, Process, SpawnError, Streams};
 use shieling::request::Command;
 
 use super::inner::{Inner, Running, in_background, spawn_error};
-use super::own;
 use crate::error::ContainerError;
 
 /// How long to wait between two looks at what is removed.
@@ -77,10 +76,7 @@ impl Inner {
     }
 
     async fn end_single(&self, number: u64, running: &Running) {
-        if let Err(error) = self.end(&running.remote, running.id.as_deref()).await {
-            let error = own::may_be_left(error.into(), running.id.as_deref().map(own::short));
-            self.may_leave(&error);
-        }
+        self.end_and_tell(running).await;
         self.alone.lock().remove(&number);
     }
 
