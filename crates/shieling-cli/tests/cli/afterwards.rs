@@ -127,13 +127,7 @@ fn none_runs(attacks: &[Attack], modes: &[String], make: impl Fn() -> Place + Sy
             let is_told = said(&output).contains("held     ") || mode == "discard" || is_refused;
             (!is_told).then(|| format!("nothing was held back ({})", said(&output)))
         });
-        assert!(
-            wrong.is_empty(),
-            "{mode}: {} of {}\n{}",
-            wrong.len(),
-            attacks.len(),
-            wrong.join("\n")
-        );
+        none_wrong(mode, &wrong, attacks.len());
     }
 }
 
@@ -177,13 +171,7 @@ fn none_runs_beside_a_job(attacks: &[Attack], mode: &str, make: impl Fn() -> Pla
         let is_later = is_refused || mode == "direct" && attack.name.starts_with("named pipe");
         (held == 0 && !is_later).then(|| format!("nothing was held back ({said})"))
     });
-    assert!(
-        wrong.is_empty(),
-        "{mode}: {} of {}\n{}",
-        wrong.len(),
-        attacks.len(),
-        wrong.join("\n")
-    );
+    none_wrong(mode, &wrong, attacks.len());
 }
 
 /// What SECURITY.md says can fire while a job runs in `direct`.
@@ -246,11 +234,15 @@ fn attacks_of_jobs(attacks: &[Attack], mode: &str, listed: &BTreeSet<&str>, make
             Err(why) => Some(why),
         }
     });
+    none_wrong(mode, &wrong, attacks.len());
+}
+
+/// Fails with what is wrong in this mode, of so many.
+fn none_wrong(mode: &str, wrong: &[String], of: usize) {
     assert!(
         wrong.is_empty(),
-        "{mode}: {} of {}\n{}",
+        "{mode}: {} of {of}\n{}",
         wrong.len(),
-        attacks.len(),
         wrong.join("\n")
     );
 }

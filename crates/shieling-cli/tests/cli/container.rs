@@ -1,6 +1,6 @@
 //! `--env container` with real engines: what a person, a script and an agent see of it, and that nothing is left.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -215,16 +215,7 @@ fn a_timeout_and_each_signal_end_the_command_and_its_container() {
             (stays, &[Signal::TERM, Signal::TERM], Some(143)),
             (tidies, &[Signal::KILL], None),
         ] {
-            let mut child = here
-                .command("exec", BUSYBOX, &["--", text])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("it starts");
-            let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-            let mut line = String::new();
-            stdout.read_line(&mut line).expect("text");
+            let (mut child, mut stdout, line) = crate::support::begun(here.command("exec", BUSYBOX, &["--", text]));
             assert_eq!(line, "on\n", "{kind:?}");
             let begun = Instant::now();
             let pid = Pid::from_child(&child);

@@ -2,9 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -282,6 +282,20 @@ fn on_terminal(plain: &Command, steps: &Value) -> Child {
         .write_all(steps.to_string().as_bytes())
         .expect("it reads its steps");
     child
+}
+
+/// Starts it, and waits for the first line that its command prints.
+pub(crate) fn begun(mut command: Command) -> (Child, BufReader<ChildStdout>, String) {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a text");
+    (child, stdout, line)
 }
 
 /// What came of a process on a terminal, all of whose steps were taken, and which gave it back as it was.

@@ -1,12 +1,11 @@
 //! Whole transcripts of the command, as a person or a model would see them, reviewed like code.
 
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::support::{Ran, Shieling};
+use crate::support::{Ran, Shieling, begun};
 
 /// `exec` in `local`, where the policy is the one that decides.
 fn exec(options: &[&str], command: &str) -> Shieling {
@@ -436,21 +435,6 @@ fn why_knows_what_the_sandbox_protects_as_exec_does() {
     }
 }
 
-/// Starts it, and waits for the first line that its command prints.
-fn begun(shieling: &Shieling) -> (Child, BufReader<ChildStdout>, String) {
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    stdout.read_line(&mut line).expect("a text");
-    (child, stdout, line)
-}
-
 fn tell(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).expect("it is not reaped");
 }
@@ -459,7 +443,7 @@ fn tell(child: &Child, signal: rustix::process::Signal) {
 fn ending_shieling_ends_the_command() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let shieling = exec(&[], "exec setsid --wait sh -c 'echo $$; exec sleep 88.5'");
-        let (mut child, _stdout, pid) = begun(&shieling);
+        let (mut child, _stdout, pid) = begun(shieling.command());
         tell(&child, signal);
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(128 + signal.as_raw()), "{:?}", status.signal());
@@ -486,7 +470,7 @@ fn a_command_that_is_told_to_stop_ends_in_good_order() {
             text,
         ];
         let shieling = Shieling::in_workspace().args(options);
-        let (child, stdout, line) = begun(&shieling);
+        let (child, stdout, line) = begun(shieling.command());
         assert_eq!(line, "up\n");
         (shieling, child, stdout)
     };
