@@ -29,6 +29,7 @@
 mod error;
 mod node;
 mod directory;
+mod lock;
 mod scan;
 mod tree;
 mod renames;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::held::{Held, HeldPaths, changes_owner, conceals, fixed, hidden, owned, ruled};
+use crate::lock::Lock;
 use crate::node::{Kind, Node, Time};
 use crate::owners::Owners;
 use crate::plan::{PLAN, Step, Writer};
@@ -251,7 +252,7 @@ pub struct ChangeSet {
     pub(crate) directory: Directory,
     pub(crate) header: Header,
     /// Held by the sandbox that works in it, or by whoever changes it.
-    pub(crate) lock: Option<OwnedFd>,
+    pub(crate) lock: Option<Lock>,
     /// Whether a sandbox works in it.
     pub(crate) is_live: bool,
     pub(crate) stop: Stop,

@@ -1,10 +1,9 @@
 //! The directory that all sets are in.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode as Bits, OFlags};
+use rustix::fs::Mode as Bits;
 use rustix::io::Errno;
 
 use crate::base::Bases;
@@ -15,6 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::held::{Held, HeldPaths};
+use crate::lock::Lock;
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::scan::Counts;
@@ -646,7 +646,7 @@ impl Store {
     }
 
     /// Waits until nobody else commits in a workspace.
-    fn lock_workspace(&self, workspace: &Path) -> Result<OwnedFd, ChangesError> {
+    fn lock_workspace(&self, workspace: &Path) -> Result<Lock, ChangesError> {
         use std::os::unix::ffi::OsStrExt as _;
         // One of a fixed number of locks, so that none has to be removed.
         let number = workspace
@@ -656,23 +656,17 @@ impl Store {
             .fold(5381_u32, |hash, byte| hash.wrapping_mul(33) ^ u32::from(*byte))
             % 64;
         let name = format!("workspace.{number}");
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, &*name, flags, Bits::RUSR | Bits::WUSR).doing("open", &name)?;
         let until = Instant::now() + LOCK_TIMEOUT;
-        loop {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-                Err(Errno::WOULDBLOCK) => {
-                    return Err(ChangesError::Locked {
-                        workspace: workspace.to_path_buf(),
-                        seconds: LOCK_TIMEOUT.as_secs(),
-                    });
-                }
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno).doing("lock", &name),
+        while Instant::now() < until {
+            if let Some(lock) = Lock::try_take(&self.directory, &name)? {
+                return Ok(lock);
             }
+            std::thread::sleep(Duration::from_millis(2));
         }
+        Err(ChangesError::Locked {
+            workspace: workspace.to_path_buf(),
+            seconds: LOCK_TIMEOUT.as_secs(),
+        })
     }
 }
 
@@ -682,16 +676,13 @@ fn is_id(name: &str) -> bool {
 }
 
 /// Takes a set's lock; `None` if somebody has it.
-fn lock(directory: &Directory) -> Result<Option<OwnedFd>, ChangesError> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, LOCK, flags, Bits::RUSR | Bits::WUSR).doing("open", LOCK)?;
-    // A process that this one starts has all descriptors until it becomes another program.
+fn lock(directory: &Directory) -> Result<Option<Lock>, ChangesError> {
+    // A process that was killed has left its lock to one that it was starting, until that becomes another program.
     for _ in 0..LOCK_TRIES {
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Some(file)),
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
-            Err(errno) => return Err(errno).doing("lock", LOCK),
+        if let Some(lock) = Lock::try_take(directory, LOCK)? {
+            return Ok(Some(lock));
         }
+        std::thread::sleep(Duration::from_millis(1));
     }
     Ok(None)
 }
