@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags};
 use shieling::environment::{Environment as _, Links};
 use shieling::outcome::Status;
-use shieling::output::{Stream, Tee};
 use shieling::process::{End, Limits, Process, Streams, run_to_end};
 use shieling::session::{JobRequest, Pty, TerminalSize};
 use shieling::units::ByteCount;
@@ -19,7 +18,7 @@ use shieling_remote::{Remote, Timing};
 use shieling_testkit::{Marker, approved};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::{Far, behind, command, facade, local, marked, memory, nothing_left, soon};
+use super::support::{Far, First, behind, command, facade, local, marked, memory, nothing_left, soon};
 
 const HERE: &str = "/tmp";
 
@@ -225,17 +224,6 @@ async fn dropping_the_environment_and_its_processes_ends_the_link_and_all_that_r
     nothing_left(&marker);
 }
 
-/// Tells that something was printed.
-struct First(Option<tokio::sync::oneshot::Sender<()>>);
-
-impl Tee for First {
-    fn bytes(&mut self, _: Stream, _: &[u8]) {
-        if let Some(arrived) = self.0.take() {
-            arrived.send(()).expect("somebody waits for it");
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_printed() {
     let (remote, far) = locally().await;
@@ -245,13 +233,12 @@ async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_p
         .spawn(approved(command.clone()), Streams::Output)
         .await
         .expect("it starts");
-    let (arrived, printed) = tokio::sync::oneshot::channel();
+    let (mut first, printed) = First::new();
     let cutting = async {
         printed.await.expect("it prints something");
         far.cut();
     };
     let limits = Limits::of(&command);
-    let mut first = First(Some(arrived));
     let (finished, ()) = soon("a cut", async {
         tokio::join!(run_to_end(process, &limits, None, Some(&mut first)), cutting)
     })

@@ -137,7 +137,7 @@ fn a_peer_that_says_nothing_is_given_up_within_the_patience() {
     let begun = Instant::now();
     let silent = runtime.block_on(connect(near, SHORT)).expect_err("nobody is there");
     assert!(matches!(silent, LinkError::Silent { .. }), "{silent}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(20));
     // And the far side ends what it runs if the near side falls silent.
     let (_near, far) = served(memory(), SHORT);
     assert!(matches!(far.end(), LinkError::Silent { .. }));

@@ -14,7 +14,7 @@ use shieling_testkit::Marker;
 use shieling_testkit::ssh::{Login, Server};
 
 use super::server::{is_there, over_ssh};
-use crate::support::{command, facade, marked, nothing_left, soon};
+use crate::support::{First, command, facade, marked, nothing_left, soon};
 
 /// The processes whose program is this file.
 fn running(program: &Path) -> Vec<Pid> {
@@ -67,13 +67,13 @@ async fn ends_with(kill: impl FnOnce(&Server, &Path)) {
     let shieling = facade(remote, &home);
     let ready = home.join("ready");
     let text = "echo begun; (trap '' TERM HUP; setsid sleep 1000) & touch ready; sleep 1000";
-    let asked = shieling.run(marked(command(text, &home), &marker), None);
+    let (mut first, printed) = First::new();
+    let asked = shieling.run(marked(command(text, &home), &marker), Some(&mut first));
     let killing = async {
         while !ready.exists() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        // What was printed is on its way.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        printed.await.expect("it prints something");
         kill(&server, &program);
         Instant::now()
     };
@@ -83,7 +83,7 @@ async fn ends_with(kill: impl FnOnce(&Server, &Path)) {
         (Status::Lost, "begun\n"),
         "{outcome:?}"
     );
-    assert!(killed.elapsed() < Duration::from_secs(3), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}", killed.elapsed());
     nothing_left(&marker);
     gone(&program);
     let next = soon("an answer", shieling.run(command("echo no", &home), None)).await;
