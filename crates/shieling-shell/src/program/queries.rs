@@ -336,6 +336,19 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
             }
         }
         "nproc" if only(&["--all", "--ignore"]) => Hidden::Number,
+        // Of one file: a time, a size, a number of what belongs to it.
+        "stat" if words.len() == 1 && only(&["-c", "--format", "-L", "--dereference"]) => {
+            let formats = found.options.iter().filter_map(|given| given.value.as_ref());
+            let mut formats = formats.map(|format| format.known().unwrap_or_default());
+            let is_number = |format: &str| {
+                let code = format.strip_prefix('%').unwrap_or_default();
+                code.len() == 1 && "XYZWsbBohiugd".contains(code)
+            };
+            match (formats.next(), formats.next()) {
+                (Some(format), None) if is_number(&format) => Hidden::Number,
+                _ => Hidden::Anything,
+            }
+        }
         "seq"
             if words
                 .iter()
