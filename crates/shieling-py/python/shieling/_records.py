@@ -93,12 +93,15 @@ else:
                 raise AttributeError("__pydantic_serializer__") from None
             return SchemaSerializer(owner.__get_pydantic_core_schema__(owner, None))
 
+    _MISSING = object()
+
     # `dataclasses` would be right here and takes 10 ms to import, since it brings `inspect`.
     class _Record:
         __slots__ = ()
         _fields: ClassVar[tuple[str, ...]] = ()
         _defaults: ClassVar[dict[str, Any]] = {}
         _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+        _slots: ClassVar[tuple[tuple[str, Callable[[Any, Any], None], Callable[[Any], Any] | None, Any], ...]] = ()
         __pydantic_serializer__ = _PydanticSerializer()
 
         def __init__(self, *values, **named):
@@ -160,14 +163,16 @@ else:
         @classmethod
         def from_dict(cls, data):
             self = object.__new__(cls)
-            put, nested, defaults = object.__setattr__, cls._nested, cls._defaults
-            for name in cls._fields:
-                value = data.get(name, data)
-                if value is data:
-                    value = defaults[name]
-                elif name in nested and value is not None:
-                    value = nested[name](value)
-                put(self, name, value)
+            get = data.get
+            for name, put, nested, default in cls._slots:
+                value = get(name, _MISSING)
+                if value is _MISSING:
+                    if default is _MISSING:
+                        raise KeyError(name)
+                    value = default
+                elif nested is not None and value is not None:
+                    value = nested(value)
+                put(self, value)
             return self
 
     def _plain(value):
@@ -187,7 +192,12 @@ else:
             body.pop(name, None)
         # The fields become slots; a class cell is not needed, since no method uses `super()`.
         body.update(__slots__=fields, _fields=fields, _defaults=defaults, __match_args__=fields)
-        return type(cls)(cls.__name__, cls.__bases__, body)
+        made = type(cls)(cls.__name__, cls.__bases__, body)
+        # Looked up once: every answer goes through them.
+        made._slots = tuple(
+            (name, made.__dict__[name].__set__, made._nested.get(name), defaults.get(name, _MISSING)) for name in fields
+        )
+        return made
 
 
 def _many(kind: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
