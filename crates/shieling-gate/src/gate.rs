@@ -165,7 +165,7 @@ impl<'a> Gate<'a> {
             return Ok(Concern::Content);
         }
         let directory = self.directory(Side::After, path.parent().unwrap_or(Path::new("")))?;
-        if directory.leads.iter().any(|lead| path.starts_with(&lead.path)) {
+        if directory.leads.iter().any(|lead| lead.is_to(path)) {
             return Ok(Concern::Content);
         }
         let mut concern = Concern::Nothing;
@@ -995,7 +995,7 @@ impl<'a> Gate<'a> {
             return Ok(None);
         }
         let directory = self.directory(Side::After, change.path.parent().unwrap_or(Path::new("")))?;
-        let Some(lead) = directory.leads.iter().find(|lead| change.path.starts_with(&lead.path)) else {
+        let Some(lead) = directory.leads.iter().find(|lead| lead.is_to(change.path)) else {
             return Ok(None);
         };
         let before = match change.from.is_none_or(|from| from == change.path) {
@@ -1012,7 +1012,7 @@ impl<'a> Gate<'a> {
                 let git = change.path.parent().unwrap_or(Path::new(""));
                 self.settings(change.path, git, before.as_deref().unwrap_or_default(), &content)
             }
-            LeadKind::Code | LeadKind::Folder => {
+            LeadKind::Code | LeadKind::Program | LeadKind::Folder => {
                 let same = match &before {
                     Some(before) if change.before.as_ref().is_some_and(|was| was.size == after.size) => {
                         *before == self.content_after(change.path)?
@@ -1119,7 +1119,7 @@ impl<'a> Gate<'a> {
                     }
                 } else if self.runs(&setting) {
                     for word in setting.words() {
-                        lead(top, &word, LeadKind::Code)?;
+                        lead(top, &word, setting.kind_of_words())?;
                     }
                 }
             }

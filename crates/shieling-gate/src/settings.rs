@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use crate::rest::{self, Form, Located};
+use crate::surroundings::LeadKind;
 
 /// The longest file of settings that is judged, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -72,6 +73,21 @@ impl Setting {
         both.into_iter().filter(|path| !path.is_empty()).map(path).collect()
     }
 
+    /// What its [`words`](Self::words) lead to: words of a command to files, a path to all below it.
+    pub fn kind_of_words(&self) -> LeadKind {
+        if self.is_command() {
+            LeadKind::Program
+        } else {
+            LeadKind::Code
+        }
+    }
+
+    /// Whether its value is more than a path or a name.
+    fn is_command(&self) -> bool {
+        let marks = |byte: &u8| is_space(*byte) || b"!;&|(`$".contains(byte);
+        self.value.as_ref().is_some_and(|value| value.iter().any(marks))
+    }
+
     /// Every part of its value that can be the path of a file that git runs or reads by it: all words of a
     /// command, without their quotes, and what stands between the marks of a shell. A single word without a
     /// slash is none: it is looked for on the `PATH`.
@@ -79,7 +95,7 @@ impl Setting {
         let Some(value) = self.value.as_ref().filter(|_| !self.names_references()) else {
             return BTreeSet::new();
         };
-        let is_command = value.iter().any(|byte| is_space(*byte) || b"!;&|(`$".contains(byte));
+        let is_command = self.is_command();
         // Of these no value is a command, and an alias is one of git's own, unless it begins with `!`.
         let is_text = [&b"user"[..], b"author", b"committer", b"color"].contains(&self.section())
             || self.section() == b"alias" && !value.starts_with(b"!");

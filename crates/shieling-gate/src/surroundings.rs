@@ -27,10 +27,20 @@ pub struct Surroundings<'a> {
 /// A path in the tree that a tool of the user is led to by settings or links outside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lead {
-    /// Relative to the root. A directory stands for all in it.
+    /// Relative to the root. A directory stands for all in it, but for [`LeadKind::Program`].
     pub path: PathBuf,
     /// What it is taken for.
     pub kind: LeadKind,
+}
+
+impl Lead {
+    /// Whether it leads to this path.
+    pub(crate) fn is_to(&self, path: &Path) -> bool {
+        match self.kind {
+            LeadKind::Program => path == self.path,
+            LeadKind::GitSettings | LeadKind::Code | LeadKind::Folder => path.starts_with(&self.path),
+        }
+    }
 }
 
 /// What a tool takes a [`Lead`] for.
@@ -40,6 +50,9 @@ pub enum LeadKind {
     GitSettings,
     /// Something that is executed, or a directory of such.
     Code,
+    /// A file that a word of a command may execute. A word may mean anything (`!make test`), so that what lies in a directory
+    /// of that name is not led to.
+    Program,
     /// A directory among packages that is opened as a folder, by a link to it: see [`Gate::opened_by`](crate::Gate::opened_by).
     Folder,
 }

@@ -80,6 +80,7 @@ impl Writer {
             LeadKind::GitSettings => 0,
             LeadKind::Code => 1,
             LeadKind::Folder => 2,
+            LeadKind::Program => 3,
         });
     }
 
@@ -163,6 +164,7 @@ impl Reader<'_> {
             0 => LeadKind::GitSettings,
             1 => LeadKind::Code,
             2 => LeadKind::Folder,
+            3 => LeadKind::Program,
             _ => return None,
         })
     }

@@ -531,7 +531,8 @@ fn what_the_settings_of_the_user_lead_to_is_held_back_and_its_neighbour_is_not()
         (".git/HEAD", "ref: refs/heads/main\n"),
         (
             ".git/config",
-            "[include]\n\tpath = ../.gitsettings\n[core]\n\thooksPath = .ours\n[filter \"x\"]\n\tclean = sh tools/clean %f\n[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n",
+            "[include]\n\tpath = ../.gitsettings\n[core]\n\thooksPath = .ours\n[filter \"x\"]\n\tclean = sh tools/clean %f\n[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\
+             [alias]\n\tt = !make test && cd docs && ./build\n\tl = !git log --stat -- src/lib\n[core]\n\tpager = less -R\n\teditor = ./bin/edit --wait\n",
         ),
         (".gitsettings", "[include]\n\tpath = more\n"),
         ("tools/clean", "x"),
@@ -545,6 +546,15 @@ fn what_the_settings_of_the_user_lead_to_is_held_back_and_its_neighbour_is_not()
         ("tools/clean", "-> other", Some("git.named")),
         ("tools/other", "y", None),
         ("clean", "y", None),
+        // A word of a command is the name of a file that it may run, and of any directory.
+        ("test/new.rs", "y", None),
+        ("docs/index.md", "y", None),
+        ("src/lib/mod.rs", "y", None),
+        ("less/a", "y", None),
+        ("build", "y", Some("git.named")),
+        ("test", "y", Some("git.named")),
+        ("bin/edit", "y", Some("git.named")),
+        ("bin/other", "y", None),
     ] {
         let expected: Vec<_> = rule
             .map(|rule| (path.to_owned(), rule.to_owned()))

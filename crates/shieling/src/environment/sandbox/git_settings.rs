@@ -144,7 +144,11 @@ pub(super) fn leads(home: Option<&Path>, workspace: &Path) -> Vec<(PathBuf, Lead
             } else if setting.is("core.hookspath") {
                 (setting.paths(), LeadKind::Code, workspace)
             } else {
-                (setting.words().into_iter().collect(), LeadKind::Code, workspace)
+                (
+                    setting.words().into_iter().collect(),
+                    setting.kind_of_words(),
+                    workspace,
+                )
             };
             let whole = paths.into_iter().map(|path| match (path.strip_prefix("~"), home) {
                 (Ok(rest), Some(home)) => home.join(rest),
@@ -408,8 +412,8 @@ mod tests {
         for (name, kind) in [
             ("shared", LeadKind::GitSettings),
             (".ours", LeadKind::Code),
-            ("clean", LeadKind::Code),
-            ("tool", LeadKind::Code),
+            ("clean", LeadKind::Program),
+            ("tool", LeadKind::Program),
         ] {
             assert!(found.contains(&(work.join(name), kind)), "{name}: {found:?}");
         }
