@@ -360,16 +360,19 @@ fn staged(lines: &mut Lines, changes: &Changes) {
         ),
         None => "not counted".to_owned(),
     };
+    let answer = changes
+        .answer
+        .map_or_else(String::new, |answer| format!("; {}", answer.text()));
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) => {}
         (ChangeState::Discarded, _) if totals == ChangeTotals::default() => {}
         (ChangeState::Discarded, _) => lines.add("changes", format!("{counts}: discarded")),
         (ChangeState::Waiting | ChangeState::Conflict, None) => {
-            lines.add("changes", format!("{counts}: not committed"))
+            lines.add("changes", format!("{counts}: not committed{answer}"))
         }
         (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => {
             let id = escape::line(id);
-            lines.add("changes", format!("{counts}: waiting as {id}"));
+            lines.add("changes", format!("{counts}: waiting as {id}{answer}"));
             lines.add(
                 "instead",
                 format!("see `shieling changes show {id}`, and `shieling changes apply {id}` or `discard {id}`"),

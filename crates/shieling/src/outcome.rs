@@ -272,6 +272,10 @@ pub struct Changes {
     pub accepted: Vec<Accepted>,
     /// What was changed by others as well.
     pub conflicts: Vec<Conflict>,
+    /// What a person answered who was asked about changes that wait, if it was no yes; `None` if nobody was asked. Once
+    /// refused, the same changes are not asked about again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<ReviewAnswer>,
 }
 
 impl Changes {
@@ -289,6 +293,7 @@ impl Changes {
             held_back: Vec::new(),
             accepted: Vec::new(),
             conflicts: Vec::new(),
+            answer: None,
         }
     }
 }
@@ -308,25 +313,25 @@ pub struct HeldBack {
     pub id: Option<String>,
     /// What came of asking a person about it; `None` if nobody was asked.
     #[serde(default)]
-    pub answer: Option<HeldBackAnswer>,
+    pub answer: Option<ReviewAnswer>,
 }
 
-/// What came of asking a person about something that was held back.
+/// What came of asking a person about changes that are not in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum HeldBackAnswer {
+pub enum ReviewAnswer {
     /// They said no.
     Refused,
     /// Nobody answered in time.
     Unanswered,
-    /// They said yes to what was no longer there: it, or the workspace, changed meanwhile.
+    /// They said yes to what was no longer there: it, or the workspace, changed meanwhile. Only of what was held back.
     Changed,
-    /// They said yes, and it could not be moved into the workspace.
+    /// They said yes, and it could not be moved into the workspace. Only of what was held back.
     Failed,
 }
 
-impl HeldBackAnswer {
+impl ReviewAnswer {
     /// Returns the answer in words.
     pub fn text(self) -> &'static str {
         match self {

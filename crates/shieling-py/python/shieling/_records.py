@@ -383,6 +383,8 @@ class Changes(_Record):
         held_back: What was not let into the workspace.
         accepted: What was held back until a person let it into the workspace.
         conflicts: What was changed by others as well.
+        answer: What a person answered who was asked about changes that wait, if it was no yes: ``refused`` or
+            ``unanswered``.
     """
 
     id: str | None
@@ -396,6 +398,7 @@ class Changes(_Record):
     held_back: tuple[HeldBack, ...]
     accepted: tuple[Accepted, ...]
     conflicts: tuple[Conflict, ...]
+    answer: str | None = None
 
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "added": tuple,

@@ -109,17 +109,20 @@ fn staged(text: &mut String, changes: &Changes) {
         None if changes.state == ChangeState::Committed => return,
         None => "not counted".to_owned(),
     };
+    let answer = changes
+        .answer
+        .map_or_else(String::new, |answer| format!("; {}", answer.text()));
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) | (ChangeState::Conflict, None) => {}
         (ChangeState::Discarded, _) => add(
             text,
             &format!("[staged: {counts}, which commands see and the user's workspace does not get]"),
         ),
-        (ChangeState::Waiting, None) => add(text, &format!("[staged: {counts}, not committed]")),
+        (ChangeState::Waiting, None) => add(text, &format!("[staged: {counts}, not committed{answer}]")),
         (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => add(
             text,
             &format!(
-                "[staged: {counts}; commands see them, and they wait as the change set {id} until a person runs \
+                "[staged: {counts}{answer}; commands see them, and they wait as the change set {id} until a person runs \
                  `shieling changes apply {id}`]"
             ),
         ),

@@ -342,6 +342,70 @@ async fn what_waits_of_a_job_that_ended_in_the_background_is_asked_about_at_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn staged_changes_that_a_person_refused_are_asked_about_again_once_they_have_changed() {
+    let place = Place::new(Mode::Review, LONG);
+    let mut client = place.client(with_forms()).await;
+    client.person = Box::new(|_| Some(decision(false)));
+    for (command, asked) in [
+        ("echo 1 > new", 1),
+        ("cat new", 0),
+        ("true", 0),
+        ("echo 2 >> new", 1),
+        ("true", 0),
+    ] {
+        let (changes, told, count) = changes_of(&mut client, command).await;
+        assert_eq!(count, asked, "{command}: {told}");
+        assert_eq!(
+            (&changes["state"], &changes["answer"]),
+            (&json!("waiting"), &json!("refused")),
+            "{command}: {changes:#}"
+        );
+        let id = changes["id"].as_str().expect("they are stored");
+        assert!(
+            told.contains("the user was asked, and said no") && told.contains(&format!("shieling changes apply {id}")),
+            "{command}: {told}"
+        );
+    }
+    let result = client
+        .call("write_file", json!({"path": "new", "content": "1\n2\n"}))
+        .await;
+    assert_eq!(questions(&mut client), [""; 0], "they are the same");
+    assert!(text(&result).contains("said no"), "{result:#}");
+    client.person = Box::new(|_| Some(decision(true)));
+    let (changes, told, count) = changes_of(&mut client, "echo 3 >> new").await;
+    assert_eq!(
+        (count, &changes["state"], &changes["answer"]),
+        (1, &json!("committed"), &Value::Null),
+        "{told}"
+    );
+    assert_eq!(place.read("new").as_deref(), Some("1\n2\n3\n"));
+    client.leave().await.expect("served");
+}
+
+/// Runs a command, and gives what became of its changes, what the model reads, and how often the person was asked.
+async fn changes_of(client: &mut Client, command: &str) -> (Value, String, usize) {
+    let result = client.call("shell", json!({"command": command})).await;
+    let changes = result["structuredContent"]["changes"].clone();
+    (changes, text(&result).to_owned(), questions(client).len())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn staged_changes_about_which_nobody_answered_are_asked_about_again() {
+    let place = Place::new(Mode::Review, Duration::from_millis(300));
+    let mut client = place.client(with_forms()).await;
+    client.person = Box::new(|_| None);
+    for command in ["echo 1 > new", "true"] {
+        let (changes, told, count) = changes_of(&mut client, command).await;
+        assert_eq!(
+            (count, &changes["answer"]),
+            (1, &json!("unanswered")),
+            "{command}: {told}"
+        );
+    }
+    client.leave().await.expect("served");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_job_left_is_asked_about_by_the_first_client_that_can_ask() {
     let place = Place::new(Mode::Review, LONG);
     let mut silent = place.client(json!({})).await;

@@ -18,7 +18,7 @@ use super::entry::Entry;
 use crate::approval::Approved;
 use crate::environment::{AcceptError, HeldBackReview};
 use crate::files::FilesError;
-use crate::outcome::{Accepted, ChangeMode, Changes, HeldBack, HeldBackAnswer, Layer, PATHS_TOLD, Status};
+use crate::outcome::{Accepted, ChangeMode, Changes, HeldBack, Layer, PATHS_TOLD, ReviewAnswer, Status};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{FileOp, Operation, Request as _};
 use crate::units::ByteCount;
@@ -57,7 +57,9 @@ impl Shieling {
     /// Asks about what was held back, if that is to be and somebody is there, and says what became of it. Gives what went
     /// wrong, which leaves it held back.
     pub(super) async fn ask_about_held_back(&self, changes: &mut Changes) -> Option<String> {
-        if !self.held_back.is_on || changes.held_back.iter().all(|held| held.id.is_none()) || !self.approvals.can_ask()
+        if !self.questions.is_on_about_held_back
+            || changes.held_back.iter().all(|held| held.id.is_none())
+            || !self.approvals.can_ask()
         {
             return None;
         }
@@ -73,7 +75,7 @@ impl Shieling {
             // What cannot be shown is told with the way to look at it, as before.
             let Ok(Some(Ok(reviewed))) = looked else { continue };
             let op = self.operation(&reviewed);
-            if !self.held_back.is_new(op.digest()) {
+            if !self.questions.is_new(op.digest()) {
                 continue;
             }
             questions += 1;
@@ -85,10 +87,10 @@ impl Shieling {
                         told_accepted(changes, &subject, accepted);
                         continue;
                     }
-                    Err(AcceptError::Changed) => Some(HeldBackAnswer::Changed),
+                    Err(AcceptError::Changed) => Some(ReviewAnswer::Changed),
                     Err(AcceptError::Failed(why)) => {
                         failed.get_or_insert(why);
-                        Some(HeldBackAnswer::Failed)
+                        Some(ReviewAnswer::Failed)
                     }
                 },
                 Err(error) => answer_of(&error),
@@ -99,7 +101,7 @@ impl Shieling {
                 .iter_mut()
                 .filter(of_it)
                 .for_each(|held| held.answer = answer);
-            if answer == Some(HeldBackAnswer::Unanswered) {
+            if answer == Some(ReviewAnswer::Unanswered) {
                 break;
             }
         }
@@ -180,13 +182,13 @@ fn reason(path: &Path, because: &str) -> Reason {
 }
 
 /// What an answer that is no yes was. Nothing if nobody was asked.
-fn answer_of(error: &FilesError) -> Option<HeldBackAnswer> {
+pub(super) fn answer_of(error: &FilesError) -> Option<ReviewAnswer> {
     let FilesError::Refused { status, denial } = error else {
         return None;
     };
     match (status, denial.layer) {
-        (Status::Denied, Layer::Approval) => Some(HeldBackAnswer::Refused),
-        (Status::NeedsApproval, Layer::Approval) if !denial.is_for_length() => Some(HeldBackAnswer::Unanswered),
+        (Status::Denied, Layer::Approval) => Some(ReviewAnswer::Refused),
+        (Status::NeedsApproval, Layer::Approval) if !denial.is_for_length() => Some(ReviewAnswer::Unanswered),
         _ => None,
     }
 }

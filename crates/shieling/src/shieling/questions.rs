@@ -1,7 +1,7 @@
-//! Which questions about what was held back were asked: a person is not asked about the same change twice.
+//! Which questions about changes were asked: a person is not asked about the same change twice.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::request::Digest;
 
@@ -11,21 +11,27 @@ const REMEMBERED: usize = 1024;
 /// Which questions were asked.
 #[derive(Debug)]
 pub(super) struct Questions {
-    pub(super) is_on: bool,
+    /// Whether a person is asked about what was held back.
+    pub(super) is_on_about_held_back: bool,
     asked: Mutex<VecDeque<Digest>>,
 }
 
 impl Questions {
-    pub(super) fn new(is_on: bool) -> Self {
+    pub(super) fn new(is_on_about_held_back: bool) -> Self {
         Self {
-            is_on,
+            is_on_about_held_back,
             asked: Mutex::default(),
         }
     }
 
-    /// Whether this is to be asked, for the first time.
+    /// Whether this was asked.
+    pub(super) fn was_asked(&self, question: Digest) -> bool {
+        self.lock().contains(&question)
+    }
+
+    /// Whether this is to be asked, for the first time. From now on it counts as asked.
     pub(super) fn is_new(&self, question: Digest) -> bool {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.lock();
         if asked.contains(&question) {
             return false;
         }
@@ -34,6 +40,10 @@ impl Questions {
         }
         asked.push_back(question);
         true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Digest>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

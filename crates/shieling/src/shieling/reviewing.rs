@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::held_back::answer_of;
 use super::{Shieling, refusal};
 use crate::environment::{Environment, Review};
 use crate::files::FilesError;
-use crate::outcome::{Accepted, ChangeMode, ChangeState, Changes, HeldBack, Outcome};
-use crate::request::{Digest, FileOp, Operation};
+use crate::outcome::{Accepted, ChangeMode, ChangeState, Changes, HeldBack, Outcome, ReviewAnswer};
+use crate::request::{Digest, FileOp, Operation, Request as _};
 use crate::session::Job;
 use crate::units::ByteCount;
 
@@ -50,9 +51,14 @@ impl Shieling {
             (ChangeState::Discarded, _) => {
                 return Some("staged: seen by commands, and removed with the sandbox".to_owned());
             }
-            (ChangeState::Waiting, Some(id)) => Some(format!(
-                "staged: it waits in the change set {id} until a person applies it"
-            )),
+            (ChangeState::Waiting, Some(id)) => {
+                let answer = changes
+                    .answer
+                    .map_or_else(String::new, |answer| format!("{}; ", answer.text()));
+                Some(format!(
+                    "staged: {answer}it waits in the change set {id} until a person applies it"
+                ))
+            }
             (ChangeState::Waiting | ChangeState::Conflict, _) => {
                 let first = changes.conflicts.first();
                 Some(first.map_or_else(
@@ -93,9 +99,24 @@ impl Shieling {
             .with_content(Digest::of(diff.as_bytes()))
             .with_change(diff)
             .with_change_cut(cut_at);
+        let question = op.digest();
+        // What lies behind the end of a diff that is cut is not in its digest.
+        if !is_cut && self.questions.was_asked(question) {
+            changes.answer = Some(ReviewAnswer::Refused);
+            undecided.0 = None;
+            let environment = Arc::clone(&self.environment);
+            tokio::task::spawn_blocking(move || environment.decide(false))
+                .await
+                .ok();
+            return None;
+        }
         let because = refusal::required(op.text(), "staged changes are reviewed before they are committed");
         let (mut entry, approved) = self.ask_about_changes(op, vec![because]).await;
         undecided.0 = None;
+        changes.answer = approved.as_ref().err().and_then(answer_of);
+        if changes.answer == Some(ReviewAnswer::Refused) {
+            self.questions.is_new(question);
+        }
         let yes = approved.is_ok();
         let environment = Arc::clone(&self.environment);
         let holds = environment.confinement();

@@ -660,6 +660,7 @@ pub(super) fn changes_of(
         held_back: held_back.collect(),
         accepted: Vec::new(),
         conflicts: conflicts.collect(),
+        answer: None,
         id,
     }
 }
