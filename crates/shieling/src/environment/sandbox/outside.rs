@@ -155,10 +155,10 @@ impl Outside {
     }
 }
 
-/// No host can be opened by name.
+/// No host can be opened by name. Braces, so that it is made as with the feature.
 #[cfg(not(feature = "gateway"))]
 #[derive(Debug, Default)]
-pub(super) struct Outside;
+pub(super) struct Outside {}
 
 /// There is none.
 #[cfg(not(feature = "gateway"))]
