@@ -640,6 +640,13 @@ const HARMLESS: &[&str] = &[
     "--combined-all-paths",
 ];
 
+impl Setting {
+    /// Whether git is known to run nothing by it, and to reach nothing: with this value, wherever it is set.
+    pub fn runs_nothing(&self) -> bool {
+        holds(self, &|_| false).is_none()
+    }
+}
+
 /// Why a setting is held back; nothing if it passes. `in_tree` says whether a path, relative to the git directory,
 /// lies in the workspace.
 pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Option<String> {

@@ -134,6 +134,13 @@ pub fn read(text: &[u8]) -> (Vec<Setting>, bool) {
     (found.into_iter().map(|(setting, _)| setting).collect(), is_whole)
 }
 
+/// What a file says before the first line that git cannot read.
+pub fn readable(text: &[u8]) -> Vec<Setting> {
+    let mut reader = Reader::new(text);
+    let lines = std::iter::from_fn(|| (!reader.is_at_end()).then(|| reader.line()).flatten());
+    lines.flatten().map(|(setting, _)| setting).collect()
+}
+
 /// As [`read`], with where each setting stands: from its key to the end of its last line.
 fn located(text: &[u8]) -> (Vec<(Setting, Range<usize>)>, bool) {
     let mut reader = Reader::new(text);

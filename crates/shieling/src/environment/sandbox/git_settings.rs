@@ -1,8 +1,8 @@
 //! Settings of git that a sandbox is shown of the user's own: those whose value can neither run anything
 //! nor hold a credential. Reads the files in which git keeps them; runs no git and follows no include.
 //!
-//! One table says which. What is not in it is left out: helpers, hooks, filters, pagers, editors, addresses,
-//! signing, and every path.
+//! By which settings git runs something is known to the gate alone. The table here is a choice among the others: what
+//! is a matter of taste, and neither a secret nor a path. What is not in it is left out.
 #![expect(clippy::disallowed_methods, reason = "the user's own settings are read here")]
 
 use std::fmt::Write as _;
@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use shieling_gate::LeadKind;
+use shieling_gate::settings::{self, Setting};
 
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -112,16 +113,6 @@ const SHOWN: &[&str] = &[
     "versionsort.suffix",
 ];
 
-/// One setting, as git knows it.
-#[derive(Debug, PartialEq, Eq)]
-struct Setting {
-    section: String,
-    subsection: Option<String>,
-    key: String,
-    /// None where the key stands alone, which means yes.
-    value: Option<String>,
-}
-
 /// The harmless settings of the host and of the user with this home, as a file of settings; nothing if
 /// there are none.
 pub(super) fn harmless(home: Option<&Path>) -> Option<String> {
@@ -138,7 +129,7 @@ pub(super) fn leads(home: Option<&Path>, workspace: &Path) -> Vec<(PathBuf, Lead
     for file in files(home) {
         let Some(text) = read(&file) else { continue };
         let here = file.parent().unwrap_or(Path::new("/"));
-        for setting in shieling_gate::settings::parse(text.as_bytes()) {
+        for setting in settings::parse(text.as_bytes()) {
             let (paths, kind, from) = if setting.is_include() {
                 (setting.paths(), LeadKind::GitSettings, here)
             } else if setting.is("core.hookspath") {
@@ -192,58 +183,54 @@ pub(super) fn excluding(patterns: &[String]) -> String {
     lines
 }
 
-/// What of a file of settings is shown.
+/// What of a file of settings is shown: nothing after the first line that git cannot read.
 fn shown(text: &str) -> String {
     let mut shown = String::new();
-    for setting in settings(text).iter().filter(|setting| is_harmless(setting)) {
-        let Setting {
-            section,
-            subsection,
-            key,
-            value,
-        } = setting;
+    for setting in settings::readable(text.as_bytes())
+        .iter()
+        .filter(|setting| is_harmless(setting))
+    {
+        let (section, subsection, key) = setting.parts();
+        let (section, key) = (String::from_utf8_lossy(section), String::from_utf8_lossy(key));
         let header = match subsection {
             Some(name) => format!("[{section} \"{}\"]", quoted(name)),
             None => format!("[{section}]"),
         };
-        let line = match value {
+        let line = match &setting.value {
             Some(value) => format!("{key} = \"{}\"", quoted(value)),
-            None => key.clone(),
+            None => key.into_owned(),
         };
         writeln!(shown, "{header}\n\t{line}").expect("a string takes text");
     }
     shown
 }
 
-fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\")
+fn quoted(text: &[u8]) -> String {
+    String::from_utf8_lossy(text)
+        .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
         .replace('\t', "\\t")
 }
 
 fn is_harmless(setting: &Setting) -> bool {
-    let Setting {
-        section,
-        subsection,
-        key,
-        value,
-    } = setting;
-    let value = value.as_deref().unwrap_or_default();
-    // Whatever the key: an address can hold a password.
-    if value.contains("://") || value.contains('\0') {
+    let (section, subsection, key) = setting.parts();
+    let value = String::from_utf8_lossy(setting.value.as_deref().unwrap_or_default());
+    // An address can hold a password, whatever its key; and what stands before every section has no key.
+    if value.contains("://") || key.is_empty() {
         return false;
     }
-    if section == "alias" {
+    if section == b"alias" {
         // One that begins with `!` is a shell's, and `-c` sets what this table leaves out.
         let sets =
             |word: &str| word.starts_with("-c") || word.starts_with("--config-env") || word.starts_with("--exec-path");
         return subsection.is_none() && !value.trim_start().starts_with('!') && !value.split_whitespace().any(sets);
     }
-    SHOWN.iter().any(|row| match row.strip_suffix(".*") {
-        Some(whole) => whole == section,
-        None => subsection.is_none() && row.split_once('.') == Some((section, key)),
-    })
+    let is_chosen = SHOWN.iter().any(|row| match row.strip_suffix(".*") {
+        Some(whole) => whole.as_bytes() == section,
+        None => setting.is(row),
+    });
+    is_chosen && setting.runs_nothing()
 }
 
 /// A file of settings, whoever laid a link or a pipe there: what it says is asked of it once, and is bounded.
@@ -256,126 +243,6 @@ fn read(path: &Path) -> Option<String> {
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Reads git's syntax. At the first thing that git would refuse, the rest is left out.
-fn settings(text: &str) -> Vec<Setting> {
-    let mut found = Vec::new();
-    let mut header: Option<(String, Option<String>)> = None;
-    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-    let mut rest = text.as_str();
-    loop {
-        rest = rest.trim_start();
-        let Some(first) = rest.chars().next() else { return found };
-        if first == '#' || first == ';' {
-            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if first == '[' {
-            let Some((parsed, after)) = section(rest) else {
-                return found;
-            };
-            header = Some(parsed);
-            rest = after;
-        } else {
-            let name = rest
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-                .unwrap_or(rest.len());
-            let (key, after) = rest.split_at(name);
-            let Some((section, subsection)) = header.clone().filter(|_| first.is_ascii_alphabetic()) else {
-                return found;
-            };
-            let after = after.trim_start_matches([' ', '\t']);
-            let (value, after) = match after.strip_prefix('=') {
-                Some(after) => {
-                    let Some((value, after)) = value(after) else {
-                        return found;
-                    };
-                    (Some(value), after)
-                }
-                None => (None, after),
-            };
-            found.push(Setting {
-                section,
-                subsection,
-                key: key.to_ascii_lowercase(),
-                value,
-            });
-            rest = after;
-        }
-    }
-}
-
-type Header = (String, Option<String>);
-
-/// `[section]`, `[section "Sub"]` or `[section.sub]`, and what follows.
-fn section(text: &str) -> Option<(Header, &str)> {
-    let inside = text.strip_prefix('[')?;
-    let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')?;
-    let (name, rest) = inside.split_at(end);
-    let name = name.to_ascii_lowercase();
-    let rest = rest.trim_start_matches([' ', '\t']);
-    if let Some(rest) = rest.strip_prefix(']') {
-        return Some(match name.split_once('.') {
-            Some((section, sub)) => ((section.to_owned(), Some(sub.to_owned())), rest),
-            None => ((name, None), rest),
-        });
-    }
-    let mut sub = String::new();
-    let mut chars = rest.strip_prefix('"')?.chars();
-    loop {
-        match chars.next()? {
-            '"' => break,
-            '\n' => return None,
-            '\\' => sub.push(chars.next()?),
-            other => sub.push(other),
-        }
-    }
-    let rest = chars.as_str().strip_prefix(']')?;
-    Some(((name, Some(sub)), rest))
-}
-
-/// What stands after `=`, and what follows its line.
-fn value(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    // Blanks at the end count only where quotes hold them.
-    let mut kept = 0;
-    let mut quotes = false;
-    let mut chars = text.trim_start_matches([' ', '\t']).chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '\n' if quotes => return None,
-            '\n' => break,
-            '#' | ';' if !quotes => {
-                let rest = chars.as_str();
-                value.truncate(kept);
-                return Some((value, rest.split_once('\n').map_or("", |(_, rest)| rest)));
-            }
-            '"' => {
-                quotes = !quotes;
-                kept = value.len();
-            }
-            '\\' => {
-                match chars.next()? {
-                    '\n' => continue,
-                    'n' => value.push('\n'),
-                    't' => value.push('\t'),
-                    'b' => value.push('\u{8}'),
-                    other @ ('"' | '\\') => value.push(other),
-                    _ => return None,
-                }
-                kept = value.len();
-            }
-            ' ' | '\t' if !quotes => value.push(char),
-            other => {
-                value.push(other);
-                kept = value.len();
-            }
-        }
-    }
-    if quotes {
-        return None;
-    }
-    value.truncate(kept);
-    Some((value, chars.as_str()))
 }
 
 #[cfg(test)]
@@ -427,26 +294,23 @@ mod tests {
 
     #[test]
     fn a_value_is_read_as_git_reads_it_and_cannot_become_another_setting() {
-        let lines = [
-            ("[user]name=a\\\nb", Some("ab")),
-            ("[user]name=a\\nb[core]", Some("a\nb[core]")),
-            ("[user]name=\"a ; b\" # c", Some("a ; b")),
-            ("[user]name = a  b  \n", Some("a  b")),
+        let named = |value| Some(format!("[user]\n\tname = \"{value}\"\n"));
+        for (text, expected) in [
+            ("[user]name=a\\\nb", named("ab")),
+            ("[user]name=a\\nb[core]", named("a\\nb[core]")),
+            ("[user]name=\"a ; b\" # c", named("a ; b")),
+            ("[user]name = a  b  \n", named("a  b")),
+            ("[user]name=x\n?\n[user]name=y", named("x")),
             ("[user]name=\"a", None),
             ("[user]name=a\\x", None),
             ("[user", None),
             ("name = a", None),
-        ];
-        for (text, value) in lines {
-            let found = settings(text);
-            assert_eq!(
-                found.first().and_then(|found| found.value.as_deref()),
-                value,
-                "{text:?}"
-            );
+            ("color = a", None),
+        ] {
+            assert_eq!(shown(text), expected.unwrap_or_default(), "{text:?}");
         }
         let shown = shown("[user]\n name = \"a\\n[core]\\npager = x\\\\\"\n");
-        assert_eq!(settings(&shown).len(), 1, "{shown}");
+        assert_eq!(settings::parse(shown.as_bytes()).len(), 1, "{shown}");
     }
 
     #[test]
