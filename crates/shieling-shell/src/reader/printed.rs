@@ -82,27 +82,12 @@ impl Reader<'_> {
         self.variables.may_define(&name) || self.found.may_define(&name)
     }
 
-    /// What the commands since `first` print, if that is known to be no more than a number or a name.
+    /// What the commands since `first` print, of which only the last one prints: that it is no more than a number or a
+    /// name, if that is known.
     pub(super) fn printed(&self, first: usize) -> Printed {
         match self.reading.commands.get(first..) {
             Some(all) if all.iter().any(|command| self.may_be_defined(command)) => Printed::ANYTHING,
-            Some([.., last]) => {
-                let printed = program::prints(last);
-                // Only the last of a pipeline prints; after a list, each does.
-                let all_print_alike = self.reading.commands[first..]
-                    .iter()
-                    .all(|command| program::prints(command) == printed);
-                let only_pipeline = self
-                    .whole
-                    .get(self.reading.commands[first].span.start..last.span.end)
-                    .is_some_and(|text| !text.contains([';', '\n', '&']));
-                let told = match printed {
-                    Printed::Text(_) | Printed::Numbers => all_print_alike || only_pipeline,
-                    // One alone: several of them print several.
-                    Printed::WorkingDirectory | Printed::NewFile => only_pipeline,
-                };
-                if told { printed } else { Printed::ANYTHING }
-            }
+            Some([.., last]) => program::prints(last),
             _ => Printed::ANYTHING,
         }
     }
