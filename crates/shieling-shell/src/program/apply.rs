@@ -140,13 +140,7 @@ pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments,
         } else {
             Doubt::Launch
         };
-        reader.effect(
-            Action::Doubt(doubt, because),
-            first.shown(),
-            first.span,
-            Some(run.index),
-            Via::Operand,
-        );
+        reader.doubt(doubt, first.shown(), because, first.span, Some(run.index));
         return Ok(());
     };
     let inner = Run {
@@ -468,13 +462,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run
             if project {
                 // What it runs is the project's; what it is told to read is the text's.
                 for word in run.args.iter().filter(|word| word.known().is_some()) {
-                    reader.effect(
-                        Action::Code(word.clone()),
-                        word.shown(),
-                        word.span,
-                        Some(run.index),
-                        via,
-                    );
+                    reader.effect_on(Action::Code, word, Some(run.index), via);
                 }
             }
             let doubt = if project { Doubt::Project } else { Doubt::Program };

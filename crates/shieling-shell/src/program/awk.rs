@@ -24,13 +24,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     let span = word.span;
     let Some(tokens) = word.with_numbers().as_deref().and_then(tokens) else {
         let because = "this awk program is not fully in the text, and could write or run something".to_owned();
-        reader.effect(
-            Action::Doubt(Doubt::Argument, because),
-            word.shown(),
-            span,
-            by,
-            Via::Operand,
-        );
+        reader.doubt(Doubt::Argument, word.shown(), because, span, by);
         reader.unknown_launch(word, run);
         return Ok(());
     };
@@ -74,42 +68,21 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 }
             }
             Token::Name(name) if name == "getline" => {
-                if next == Some(&Token::Mark("<")) {
-                    match string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))) {
-                        Some(path) => reader.effect(
-                            Action::Reads(Word::text(path.clone(), span)),
-                            path,
-                            span,
-                            by,
-                            Via::Operand,
-                        ),
-                        None => reader.effect(
-                            Action::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
-                            "…",
-                            span,
-                            by,
-                            Via::Operand,
-                        ),
-                    }
-                } else if let Some(Token::Name(_)) = next
-                    && tokens.get(at + 2) == Some(&Token::Mark("<"))
-                {
-                    match string(tokens.get(at + 3)) {
-                        Some(path) => reader.effect(
-                            Action::Reads(Word::text(path.clone(), span)),
-                            path,
-                            span,
-                            by,
-                            Via::Operand,
-                        ),
-                        None => reader.effect(
-                            Action::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
-                            "…",
-                            span,
-                            by,
-                            Via::Operand,
-                        ),
-                    }
+                let is_file = |at: usize| tokens.get(at) == Some(&Token::Mark("<"));
+                let path = if is_file(at + 1) {
+                    Some(string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))))
+                } else if matches!(next, Some(Token::Name(_))) && is_file(at + 2) {
+                    Some(string(tokens.get(at + 3)))
+                } else {
+                    None
+                };
+                if let Some(path) = path {
+                    let file = path.as_ref().map_or_else(
+                        || Word::unknown(crate::word::Fields::One, "…", span),
+                        |path| Word::text(path.clone(), span),
+                    );
+                    let object = path.unwrap_or_else(|| "…".to_owned());
+                    reader.effect(Action::Reads(file), object, span, by, Via::Operand);
                 }
             }
             Token::Mark("(" | "[") => depth += 1,
@@ -156,13 +129,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             Token::Mark("@") => {
                 // `@load`, `@include`, and calls of functions whose name is a value.
                 let because = "this awk program loads or calls what is not in it".to_owned();
-                reader.effect(
-                    Action::Doubt(Doubt::Argument, because),
-                    word.shown(),
-                    span,
-                    by,
-                    Via::Operand,
-                );
+                reader.doubt(Doubt::Argument, word.shown(), because, span, by);
                 reader.unknown_launch(word, run);
             }
             Token::Coded | Token::Name(_) | Token::Text(_) | Token::Mark(_) | Token::Number | Token::Other => {}

@@ -90,15 +90,12 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         reader.unknown_launch(word, run);
     }
     let (object, span) = (word.shown(), word.span);
-    reader.effect(
-        Action::Doubt(
-            Doubt::Program,
-            format!("`{}` runs code, and what that does is not read here", run.name),
-        ),
+    reader.doubt(
+        Doubt::Program,
         object.clone(),
+        format!("`{}` runs code, and what that does is not read here", run.name),
         span,
         Some(run.index),
-        Via::Operand,
     );
     let Some(text) = word.known() else {
         reader.unknown_launch(word, run);
@@ -119,13 +116,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         .flatten();
     if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(terse) {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
-        reader.effect(
-            Action::Doubt(Doubt::Launch, because),
-            object,
-            span,
-            Some(run.index),
-            Via::Operand,
-        );
+        reader.doubt(Doubt::Launch, object, because, span, Some(run.index));
     } else {
         reader.effect(Action::Code(word.clone()), object, span, Some(run.index), Via::Operand);
     }
@@ -137,11 +128,5 @@ pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
     if is_opened(word) {
         reader.unknown_launch(word, run);
     }
-    reader.effect(
-        Action::RunsFile(word.clone()),
-        word.shown(),
-        word.span,
-        Some(run.index),
-        Via::Operand,
-    );
+    reader.effect_on(Action::RunsFile, word, Some(run.index), Via::Operand);
 }

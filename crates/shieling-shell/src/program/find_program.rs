@@ -137,7 +137,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
         let Some(text) = word.known() else {
             if !started && word.is_dashed() == Known::No {
                 roots.push(word.clone());
-                reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
+                reader.effect_on(Action::Reads, word, by, Via::Operand);
             } else {
                 super::apply::may_be_option(word, true, run, reader);
                 may_bring_an_action(word, run, reader);
@@ -212,7 +212,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                         if matches!(test, "-newer" | "-samefile" | "-anewer" | "-cnewer" | "-files0-from")
                             && let Some(file) = args.get(at)
                         {
-                            reader.effect(Action::Reads(file.clone()), file.shown(), file.span, by, Via::Option);
+                            reader.effect_on(Action::Reads, file, by, Via::Option);
                         }
                         if matches!(
                             test,
@@ -252,7 +252,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             }
             _ => {
                 roots.push(word.clone());
-                reader.effect(Action::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
+                reader.effect_on(Action::Reads, word, by, Via::Operand);
             }
         }
         negated = false;

@@ -128,13 +128,7 @@ pub(crate) fn editor_of_steps(editor: &Word, reader: &mut Reader<'_>) {
         });
     if !plain {
         let because = "what it writes into the steps of a rebase can be an `exec`, which git runs";
-        reader.effect(
-            Action::Doubt(Doubt::Launch, because.to_owned()),
-            editor.shown(),
-            editor.span,
-            None,
-            Via::Operand,
-        );
+        reader.doubt(Doubt::Launch, editor.shown(), because, editor.span, None);
     }
 }
 

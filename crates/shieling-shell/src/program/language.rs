@@ -48,13 +48,7 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
     }
     if let Some(end) = called(&program.loads).first() {
         let because = format!("`{}` loads or starts what is not in the text", text[..*end].trim());
-        reader.effect(
-            Action::Doubt(Doubt::Launch, because),
-            word.shown(),
-            word.span,
-            by,
-            Via::Operand,
-        );
+        reader.doubt(Doubt::Launch, word.shown(), because, word.span, by);
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     });
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
-        reader.effect(Action::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
+        reader.doubt(Doubt::Argument, object, because, span, by);
         if word.known().is_none() {
             // What is put in could end the expression and add a command.
             reader.unknown_launch(word, run);

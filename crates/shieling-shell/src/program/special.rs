@@ -41,13 +41,7 @@ pub(crate) fn special(
         "for-each-repo" => for_each_repo(program, run, reader).map(|()| true),
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
-            reader.effect(
-                Action::Doubt(Doubt::Setting, because),
-                run.name.clone(),
-                run.span,
-                Some(run.index),
-                Via::Operand,
-            );
+            reader.doubt(Doubt::Setting, run.name.clone(), because, run.span, Some(run.index));
             Ok(true)
         }
     }
@@ -206,7 +200,7 @@ fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bo
     }
     if run.name == "cpp" {
         for word in found.operands.iter().skip(1) {
-            reader.effect(Action::Writes(word.clone()), word.shown(), word.span, by, Via::Operand);
+            reader.effect_on(Action::Writes, word, by, Via::Operand);
         }
     }
     false
@@ -279,12 +273,12 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         && !found.options.is_empty()
         && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"])
     {
-        reader.effect(
-            Action::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()),
+        reader.doubt(
+            Doubt::Argument,
             run.name.clone(),
+            "no mode of `tar` is given for certain",
             run.span,
             by,
-            Via::Operand,
         );
     }
     // A bundle of letters without a dash takes its values from the words behind it, in order.
@@ -292,15 +286,12 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         && !first.starts_with('-')
         && first.chars().filter(|flag| "fbCFgHIKNTVX".contains(*flag)).count() > 1
     {
-        reader.effect(
-            Action::Doubt(
-                Doubt::Argument,
-                "several values follow one bundle of letters".to_owned(),
-            ),
+        reader.doubt(
+            Doubt::Argument,
             run.name.clone(),
+            "several values follow one bundle of letters",
             run.span,
             by,
-            Via::Operand,
         );
     }
     let (archives, options): (Vec<_>, Vec<_>) = found
@@ -598,13 +589,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             .any(|word| word.known().is_some_and(|text| MODULES_SAFE.contains(&text.as_ref())));
         if !safe {
             let because = format!("`-m` runs a `{name}` of the current directory, if there is one");
-            reader.effect(
-                Action::Doubt(Doubt::Project, because),
-                name.to_string(),
-                run.span,
-                Some(run.index),
-                Via::Operand,
-            );
+            reader.doubt(Doubt::Project, name.to_string(), because, run.span, Some(run.index));
         }
         let run = Run {
             name: name.into_owned(),
@@ -629,13 +614,7 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         };
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
-    reader.effect(
-        Action::Doubt(Doubt::Program, because),
-        run.name.clone(),
-        run.span,
-        Some(run.index),
-        Via::Operand,
-    );
+    reader.doubt(Doubt::Program, run.name.clone(), because, run.span, Some(run.index));
     let mut inline = false;
     for (at, word) in run.args.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| run.args[at].known());
@@ -756,12 +735,12 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         .map(|word| word.known().map(|text| text.into_owned()))
         .collect();
     let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
-        reader.effect(
-            Action::Doubt(Doubt::Launch, "not all of what `ip` is to do is in the text".to_owned()),
+        reader.doubt(
+            Doubt::Launch,
             run.name.clone(),
+            "not all of what `ip` is to do is in the text",
             run.span,
             by,
-            Via::Operand,
         );
         return Ok(());
     };

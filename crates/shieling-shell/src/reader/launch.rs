@@ -183,13 +183,7 @@ impl Reader<'_> {
         if pathed && !system {
             // A program of the workspace may have any name; still follow it as what it is called,
             // for whoever gives a known program by its full path.
-            self.effect(
-                Action::RunsFile(first.clone()),
-                first.shown(),
-                first.span,
-                Some(index),
-                Via::Operand,
-            );
+            self.effect_on(Action::RunsFile, first, Some(index), Via::Operand);
         }
         let run = Run {
             index,
@@ -480,7 +474,7 @@ impl Reader<'_> {
                 let hazard = options().any(|word| match word.known() {
                     Some(text) => {
                         // Those of one letter: for `histexpand`, by which `!` brings back what was only data, and others.
-                        matches!(&*text, "keyword" | "posix" | "histexpand" | "braceexpand")
+                        rereads_words(&text)
                             || text.starts_with('-') && text.contains(['k', 'H'])
                             || text.starts_with('+') && text.contains('B')
                     }
@@ -623,12 +617,9 @@ impl Reader<'_> {
             Some("globskipdots") => {
                 self.doubt_command(run, "with it, or without, wildcards that begin with a dot match `..`");
             }
-            Some("braceexpand" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo")
-            | None => {
-                self.doubt_command(run, "it changes what the words of later commands mean");
-            }
             Some("allexport") => self.exports_all(run),
-            Some(_) => {}
+            Some(name) if !rereads_words(name) => {}
+            Some(_) | None => self.doubt_command(run, "it changes what the words of later commands mean"),
         }
     }
 
@@ -1125,4 +1116,12 @@ fn may_be_option_v(word: &Word) -> bool {
     let prefix = word.prefix();
     let fits = "-v".starts_with(prefix) || prefix.starts_with("-v");
     fits && word.known().is_none() && word.is_dashed() != Known::No
+}
+
+/// Whether an option of the shell, by its name, changes what the words of later commands mean.
+fn rereads_words(option: &str) -> bool {
+    matches!(
+        option,
+        "braceexpand" | "extdebug" | "cdable_vars" | "keyword" | "posix" | "histexpand" | "xpg_echo"
+    )
 }

@@ -424,7 +424,13 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn doubt(
+    /// Records what is done to what a word names.
+    pub(crate) fn effect_on(&mut self, action: fn(Word) -> Action, word: &Word, by: Option<usize>, via: Via) {
+        self.effect(action(word.clone()), word.shown(), word.span, by, via);
+    }
+
+    /// Records what is not known to be harmless, and why.
+    pub(crate) fn doubt(
         &mut self,
         doubt: Doubt,
         object: impl Into<String>,
@@ -607,13 +613,7 @@ impl Reader<'_> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::File(file) => {
-                self.effect(
-                    Action::RunsFile(file.clone()),
-                    file.shown(),
-                    file.span,
-                    Some(run.index),
-                    Via::Operand,
-                );
+                self.effect_on(Action::RunsFile, &file, Some(run.index), Via::Operand);
                 Ok(())
             }
             Input::Nothing | Input::Names(..) | Input::Unknown => {

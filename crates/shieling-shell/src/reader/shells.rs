@@ -123,7 +123,7 @@ impl Reader<'_> {
             // Where it does not, the line that is wrong is shown.
             if let Some(file) = operand.filter(|_| !text_follows) {
                 let by = Some(run.index);
-                self.effect(Action::Reads(file.clone()), file.shown(), file.span, by, Via::Operand);
+                self.effect_on(Action::Reads, file, by, Via::Operand);
             }
             return Ok(());
         }
@@ -190,13 +190,7 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => {
-                self.effect(
-                    Action::RunsFile(file.clone()),
-                    file.shown(),
-                    file.span,
-                    Some(run.index),
-                    Via::Operand,
-                );
+                self.effect_on(Action::RunsFile, file, Some(run.index), Via::Operand);
                 Ok(())
             }
         }

@@ -1074,7 +1074,7 @@ impl Reader<'_> {
     /// Wildcards name files whatever is done with the names.
     pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
         if word.fields == Fields::Glob || word.fields.is_any() && word.holds_wildcards() {
-            self.effect(Action::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
+            self.effect_on(Action::Names, word, by, Via::Operand);
         }
     }
 

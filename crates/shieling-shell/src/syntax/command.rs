@@ -520,10 +520,7 @@ impl Parser<'_> {
     fn assignment(&mut self) -> Result<Option<Assignment>> {
         let start = self.at;
         let rest = &self.text[self.at..];
-        let length = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-            .count();
+        let length = name_length(rest);
         let name = &rest[..length];
         if !is_name(name) {
             return Ok(None);
@@ -602,10 +599,7 @@ impl Parser<'_> {
         let start = self.at;
         self.at += 1;
         let rest = &self.text[self.at..];
-        let length = rest
-            .bytes()
-            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-            .count();
+        let length = name_length(rest);
         let name = &rest[..length];
         self.at += length;
         let mut subscript = None;
@@ -699,6 +693,14 @@ impl Parser<'_> {
             target,
         }))
     }
+}
+
+/// How many bytes at the beginning of a text can be part of a variable's name.
+pub(super) fn name_length(text: &str) -> usize {
+    let mut bytes = text.bytes();
+    bytes
+        .position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_')
+        .unwrap_or(text.len())
 }
 
 /// Whether a word is a variable's name.

@@ -1,7 +1,7 @@
 //! A word as it is written to its pieces: text, quotes, expansions.
 
 use super::Result;
-use super::command::is_name;
+use super::command::{is_name, name_length};
 use super::lexer::Parser;
 use super::tree::{Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
 
@@ -160,10 +160,7 @@ impl Parser<'_> {
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 self.at += 1;
                 let rest = &self.text[self.at..];
-                let length = rest
-                    .bytes()
-                    .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-                    .count();
+                let length = name_length(rest);
                 self.at += length;
                 PieceKind::Parameter(Box::new(plain(Parameter::Named(rest[..length].to_owned()))))
             }
@@ -278,10 +275,7 @@ fn parameter(text: &str) -> Option<(Parameter, &str)> {
         };
         return Some((parameter, &text[digits..]));
     }
-    let length = text
-        .bytes()
-        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        .count();
+    let length = name_length(text);
     if length == 0 {
         let special = text.chars().next().filter(|c| "@*#?-$!".contains(*c))?;
         return Some((Parameter::Special(special), &text[1..]));
