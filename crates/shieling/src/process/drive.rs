@@ -14,16 +14,9 @@ use super::event::{Ended, Event, MainEnd};
 use super::finished::{End, Finished, Limits};
 use super::handle::Job;
 use super::lifecycle::{Action, Lifecycle};
-use super::streams::{DRAIN, LARGE_PIPE};
+use super::output_reader::{OutputReader, Reading, read_pipe};
+use super::streams::DRAIN;
 use crate::output::{Capture, Captured, Spilled, Stream, Tee};
-
-/// The size of one read.
-pub(crate) const READ: usize = 256 * 1024;
-/// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all
-/// pipes of a user share one budget (64 MiB).
-pub const LARGE: u64 = 128 * 1024;
-/// Reads in a row before timers get their turn.
-pub(crate) const BURST: usize = 8;
 
 /// What the caller of a job wishes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,9 +53,7 @@ pub(super) struct Drive<'a, 'b> {
     caller: Option<CallerControl>,
     /// Whether the output is drained.
     drains: bool,
-    buffer: Vec<u8>,
-    open: [bool; 2],
-    large: [bool; 2],
+    output: OutputReader,
     life: Lifecycle,
     /// What is known of its end, and since when: nothing if contact was lost.
     last: Option<(Option<Ended>, Instant)>,
@@ -94,9 +85,7 @@ impl<'a, 'b> Drive<'a, 'b> {
             tee,
             caller: None,
             drains: true,
-            buffer: Vec::new(),
-            open: [true, true],
-            large: [false, false],
+            output: OutputReader::new([true, true]),
             life: Lifecycle::new(limits.grace, limits.output, true),
             last: None,
         }
@@ -127,10 +116,10 @@ impl<'a, 'b> Drive<'a, 'b> {
                 event = self.job.event() => Wake::Event(event),
                 () = &mut timer => Wake::Timer,
                 wishes = wished(&mut self.caller), if self.caller.is_some() => Wake::Wished(wishes),
-                ready = readable(self.pipes, &self.tee, Stream::Stdout), if self.drains && self.open[0] => {
+                ready = readable(self.pipes, &self.tee, Stream::Stdout), if self.drains && self.output.open[0] => {
                     Wake::Output(Stream::Stdout, ready.is_ok())
                 }
-                ready = readable(self.pipes, &self.tee, Stream::Stderr), if self.drains && self.open[1] => {
+                ready = readable(self.pipes, &self.tee, Stream::Stderr), if self.drains && self.output.open[1] => {
                     Wake::Output(Stream::Stderr, ready.is_ok())
                 }
             };
@@ -147,11 +136,11 @@ impl<'a, 'b> Drive<'a, 'b> {
                 Wake::Timer => self.life.timer_expired(now),
                 Wake::Wished(wishes) => self.obey(now, wishes),
                 Wake::Output(stream, true) => {
-                    let read = self.read(stream, BURST, Reading::Ready);
+                    let read = self.read(stream, Reading::Ready);
                     self.life.output(now, read, self.capture.total())
                 }
                 Wake::Output(stream, false) => {
-                    self.open[stream as usize] = false;
+                    self.output.open[stream as usize] = false;
                     Action::Continue
                 }
             };
@@ -192,62 +181,43 @@ impl<'a, 'b> Drive<'a, 'b> {
         }
         let timer = sleep(DRAIN);
         tokio::pin!(timer);
-        while self.open != [false, false] {
+        while self.output.open != [false, false] {
             let (stream, ready) = tokio::select! {
                 biased;
                 () = &mut timer => return self.read_rest(),
-                ready = self.pipes[0].readable(), if self.open[0] => (Stream::Stdout, ready.is_ok()),
-                ready = self.pipes[1].readable(), if self.open[1] => (Stream::Stderr, ready.is_ok()),
+                ready = self.pipes[0].readable(), if self.output.open[0] => (Stream::Stdout, ready.is_ok()),
+                ready = self.pipes[1].readable(), if self.output.open[1] => (Stream::Stderr, ready.is_ok()),
             };
             if ready {
-                self.read(stream, BURST, Reading::Ready);
+                self.read(stream, Reading::Ready);
             } else {
-                self.open[stream as usize] = false;
+                self.output.open[stream as usize] = false;
             }
         }
     }
 
-    /// Reads what is there, `times` at most. Gives the number of bytes.
-    fn read(&mut self, stream: Stream, times: usize, how: Reading) -> usize {
-        let pipe = &self.pipes[stream as usize];
-        self.buffer.resize(READ, 0);
-        let mut count = 0;
-        for _ in 0..times {
-            match read_pipe(pipe, &mut self.buffer, how) {
-                Ok(0) => {
-                    self.open[stream as usize] = false;
-                    break;
-                }
-                Ok(length) => {
-                    let bytes = self.buffer.get(..length).unwrap_or_default();
-                    if let Some(tee) = &mut self.tee {
-                        tee.bytes(stream, bytes);
-                    }
-                    self.capture.push(stream, bytes);
-                    count += length;
-                    if !self.large[stream as usize] && self.capture.stream_total(stream) > LARGE {
-                        self.large[stream as usize] = true;
-                        // Over the user's budget it stays as it was, only slower.
-                        let _ = rustix::pipe::fcntl_setpipe_size(pipe, LARGE_PIPE);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        self.open[stream as usize] = false;
-                    }
-                    break;
-                }
+    /// Reads what is there. Gives the number of bytes.
+    fn read(&mut self, stream: Stream, how: Reading) -> usize {
+        let Self {
+            pipes, tee, capture, ..
+        } = self;
+        let pipe = &pipes[stream as usize];
+        let read = |buffer: &mut [u8]| read_pipe(pipe, buffer, how);
+        let count = self.output.read(stream, how, read, |bytes| {
+            if let Some(tee) = tee {
+                tee.bytes(stream, bytes);
             }
-        }
+            capture.push(stream, bytes);
+        });
+        self.output.enlarge(stream, pipe, capture.stream_total(stream));
         count
     }
 
     /// A last look at pipes that do not end: what is in them now, and no more.
     fn read_rest(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            if self.open[stream as usize] {
-                self.read(stream, LARGE_PIPE / READ + 1, Reading::Now);
+            if self.output.open[stream as usize] {
+                self.read(stream, Reading::Now);
             }
         }
     }
@@ -286,23 +256,4 @@ async fn wished(caller: &mut Option<CallerControl>) -> Wishes {
         return *caller.wishes.borrow_and_update();
     }
     std::future::pending().await
-}
-
-/// When a pipe is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// Once the runtime has said that there is something.
-    Ready,
-    /// Whatever the runtime knows: it may not have looked since the last bytes came.
-    Now,
-}
-
-/// Reads what is there.
-pub(crate) fn read_pipe(pipe: &pipe::Receiver, buffer: &mut [u8], how: Reading) -> io::Result<usize> {
-    match pipe.try_read(buffer) {
-        Err(error) if how == Reading::Now && error.kind() == io::ErrorKind::WouldBlock => {
-            Ok(rustix::io::read(pipe, buffer)?)
-        }
-        read => read,
-    }
 }

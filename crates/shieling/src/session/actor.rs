@@ -21,13 +21,9 @@ use super::progress::Reporter;
 use crate::outcome::{Outcome, Status};
 use crate::output::Stream;
 use crate::process::{
-    Action, BURST, End, Ended, Event, LARGE, LARGE_PIPE, Lifecycle, LostError, Parts, READ, Reading, TerminalFilter,
-    read_pipe,
+    Action, End, Ended, Event, Lifecycle, LostError, OutputReader, Parts, Reading, TerminalFilter, read_pipe,
 };
 use crate::units::ByteCount;
-
-/// The size of the first reads. Most jobs write little.
-const FIRST_READ: usize = 8 * 1024;
 
 /// The longest input that waits to be read by the program, in bytes.
 const TYPED: usize = 64 * 1024;
@@ -50,9 +46,7 @@ pub(super) enum Order {
 pub(super) struct Actor {
     job: crate::process::Job,
     pipes: [pipe::Receiver; 2],
-    open: [bool; 2],
-    large: [bool; 2],
-    buffer: Vec<u8>,
+    output: OutputReader,
     orders: mpsc::Receiver<Order>,
     reporter: Option<Reporter>,
     person: Option<mpsc::Receiver<InputEvent>>,
@@ -94,9 +88,7 @@ impl Actor {
             job: parts.job,
             pipes: [parts.stdout, parts.stderr],
             // A terminal has no separate standard error.
-            open: [true, shared.terminal.is_none()],
-            large: [false, false],
-            buffer: Vec::new(),
+            output: OutputReader::new([true, shared.terminal.is_none()]),
             orders,
             reporter: progress.map(Reporter::new),
             person: None,
@@ -132,8 +124,8 @@ impl Actor {
                 () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Wake::Report,
                 event = next_input_event(&mut self.person), if self.person.is_some() && self.typed.is_empty() => Wake::Person(event),
                 ok = writable(shared), if !self.typed.is_empty() => Wake::Writable(ok),
-                ok = readable(shared, &self.pipes[0], Stream::Stdout), if self.open[0] => Wake::Output(Stream::Stdout, ok),
-                ok = readable(shared, &self.pipes[1], Stream::Stderr), if self.open[1] => Wake::Output(Stream::Stderr, ok),
+                ok = readable(shared, &self.pipes[0], Stream::Stdout), if self.output.open[0] => Wake::Output(Stream::Stdout, ok),
+                ok = readable(shared, &self.pipes[1], Stream::Stderr), if self.output.open[1] => Wake::Output(Stream::Stderr, ok),
             };
             let now = Instant::now();
             let action = match wake {
@@ -171,11 +163,11 @@ impl Actor {
                     Action::Continue
                 }
                 Wake::Output(stream, true) => {
-                    let (read, total) = self.read(stream, BURST, Reading::Ready);
+                    let (read, total) = self.read(stream, Reading::Ready);
                     self.life.output(now, read, total)
                 }
                 Wake::Output(stream, false) => {
-                    self.open[stream as usize] = false;
+                    self.output.open[stream as usize] = false;
                     Action::Continue
                 }
             };
@@ -193,7 +185,7 @@ impl Actor {
                 }
                 Action::CloseOutput => {
                     self.read_rest();
-                    self.open = [false, false];
+                    self.output.open = [false, false];
                     None
                 }
                 Action::GiveUp => {
@@ -201,7 +193,7 @@ impl Actor {
                     return None;
                 }
             };
-            if self.open == [false, false] && self.life.is_over_with_output() {
+            if self.output.open == [false, false] && self.life.is_over_with_output() {
                 // Where the session's shell itself has ended, the end of all may be known already.
                 if self.job.last().is_none() {
                     let _ = pin!(self.job.event()).poll(&mut Context::from_waker(Waker::noop()));
@@ -262,51 +254,22 @@ impl Actor {
         }
     }
 
-    /// Reads up to `times` times without blocking. Returns the number of bytes read now, and in total on both
-    /// streams.
-    fn read(&mut self, stream: Stream, times: usize, how: Reading) -> (usize, u64) {
-        let at = stream as usize;
-        if self.buffer.is_empty() {
-            self.buffer.resize(FIRST_READ, 0);
-        }
+    /// Reads what is there. Returns the number of bytes read now, and in total on both streams.
+    fn read(&mut self, stream: Stream, how: Reading) -> (usize, u64) {
         let shared = &self.shared.shared;
-        let mut count = 0;
-        for _ in 0..times {
-            let read = match &shared.terminal {
-                Some(terminal) => terminal.try_read(&mut self.buffer),
-                None => read_pipe(&self.pipes[at], &mut self.buffer, how),
-            };
-            match read {
-                Ok(0) => {
-                    self.open[at] = false;
-                    break;
-                }
-                Ok(length) => {
-                    let bytes = self.buffer.get(..length).unwrap_or_default();
-                    match &mut self.filter {
-                        Some(filter) => shared.record_output(stream, &filter.push(bytes)),
-                        None => shared.record_output(stream, bytes),
-                    }
-                    count += length;
-                    if length == self.buffer.len() && length < READ {
-                        self.buffer.resize(READ, 0);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    // Reading a terminal fails with EIO once no process has it open.
-                    if error.kind() != io::ErrorKind::WouldBlock {
-                        self.open[at] = false;
-                    }
-                    break;
-                }
-            }
-        }
+        let pipe = &self.pipes[stream as usize];
+        let read = |buffer: &mut [u8]| match &shared.terminal {
+            Some(terminal) => terminal.try_read(buffer),
+            None => read_pipe(pipe, buffer, how),
+        };
+        let filter = &mut self.filter;
+        let count = self.output.read(stream, how, read, |bytes| match filter {
+            Some(filter) => shared.record_output(stream, &filter.push(bytes)),
+            None => shared.record_output(stream, bytes),
+        });
         let totals = shared.state().totals;
-        if shared.terminal.is_none() && !self.large[at] && totals[at] > LARGE {
-            self.large[at] = true;
-            // Beyond the user's pipe budget the pipe keeps its size, and is only slower.
-            let _ = rustix::pipe::fcntl_setpipe_size(&self.pipes[at], LARGE_PIPE);
+        if shared.terminal.is_none() {
+            self.output.enlarge(stream, pipe, totals[stream as usize]);
         }
         if count > 0 {
             shared.changed.send_replace(());
@@ -320,10 +283,9 @@ impl Actor {
 
     /// Reads what the pipes hold now, without waiting for their end.
     fn read_rest(&mut self) {
-        let times = LARGE_PIPE / self.buffer.len().max(FIRST_READ) + 1;
         for stream in [Stream::Stdout, Stream::Stderr] {
-            if self.open[stream as usize] {
-                self.read(stream, times, Reading::Now);
+            if self.output.open[stream as usize] {
+                self.read(stream, Reading::Now);
             }
         }
     }
