@@ -22,26 +22,10 @@ const POLL: Duration = Duration::from_millis(50);
 const STREAMS: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
 impl Job {
-    /// Waits for the requested condition, then returns the new output, or the output from a cursor on.
-    ///
-    /// New output has the form that it has in outcomes: the head and the tail of each stream, up to the command's
-    /// bound. From a cursor on, the view returns the next bytes of both streams together, up to the same bound, and a
-    /// cursor for the next view, so that all output that is kept can be read.
-    ///
-    /// # Errors
-    /// [`JobError::NoTerminal`] if the screen is requested of a job without a terminal.
-    /// # Cancel safety
-    /// Cancel safe: output that was not returned does not count as viewed.
-    #[cfg(test)]
-    pub(crate) async fn view(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
-        self.await_view(request).await?;
-        Ok(self.look(request.cursor, request.screen))
-    }
-
     /// Waits for the condition of a view, without the view.
     ///
     /// # Errors
-    /// Those of [`view`](Self::view).
+    /// [`JobError::NoTerminal`] if the screen is requested of a job without a terminal.
     /// # Cancel safety
     /// Cancel safe.
     pub(crate) async fn await_view(&self, request: &ViewRequest) -> Result<(), JobError> {
@@ -53,7 +37,7 @@ impl Job {
         Ok(())
     }
 
-    /// Like [`Self::view`], but the output does not count as viewed.
+    /// Waits for the condition of a view and returns the output, which does not count as viewed.
     pub(crate) async fn peek(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
         self.await_view(request).await?;
         Ok(self.seen_by(request.cursor, request.screen, false))
@@ -104,6 +88,10 @@ impl Job {
     }
 
     /// Returns the new output, or the output from a cursor on, without waiting.
+    ///
+    /// New output has the form that it has in outcomes: the head and the tail of each stream, up to the command's
+    /// bound. From a cursor on, the view returns the next bytes of both streams together, up to the same bound, and a
+    /// cursor for the next view, so that all output that is kept can be read.
     pub(crate) fn look(&self, cursor: Option<u64>, screen: bool) -> ViewResponse {
         self.seen_by(cursor, screen, true)
     }

@@ -44,6 +44,19 @@ pub(super) struct Journey<'a> {
     pub(super) judge: Judge,
 }
 
+impl<'a> Journey<'a> {
+    /// The journey of a command outside of sessions, which the policy judges.
+    pub(super) fn new(command: &'a Command, recorder: io::Result<Option<Recorder>>) -> Self {
+        Self {
+            command,
+            session: None,
+            before: CarriedState::default(),
+            recorder,
+            judge: Judge::Policy,
+        }
+    }
+}
+
 /// Who decides whether a command may start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judge {

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::Shieling;
-use super::journey::{Journey, Judge};
+use super::journey::Journey;
 use crate::outcome::Outcome;
 use crate::output::{Stream, Tee};
-use crate::policy::CarriedState;
 use crate::process::{Limits, Streams};
 use crate::request::Command;
 
@@ -67,13 +66,7 @@ impl Shieling {
         stop: impl Future<Output = Duration> + Send,
     ) -> Outcome {
         let command = self.prepared(command);
-        let journey = Journey {
-            command: &command,
-            session: None,
-            before: CarriedState::default(),
-            recorder: self.recorder(None, None, &command),
-            judge: Judge::Policy,
-        };
+        let journey = Journey::new(&command, self.recorder(None, None, &command));
         let start = |approved| streams().map(|streams| self.environment.spawn(approved, streams));
         let (mut process, blank, running) = match self.journey(journey, start).await {
             Ok(begun) => begun,

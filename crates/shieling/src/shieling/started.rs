@@ -1,11 +1,10 @@
 //! Starts an interactive program: the journey of a command, except that a handle is returned before the outcome.
 
-use super::journey::{Journey, Judge};
+use super::journey::Journey;
 use super::{Shieling, recorded, refusal};
 use crate::environment::Ability;
 use crate::outcome::Outcome;
 use crate::output::Tee;
-use crate::policy::CarriedState;
 use crate::process::{Started, Streams};
 use crate::request::Command;
 
@@ -52,13 +51,7 @@ impl Shieling {
         if !here.capabilities().abilities.contains(&Ability::Input) {
             return Err(self.refused(&command, None, refusal::no_input(here.name())));
         }
-        let journey = Journey {
-            command: &command,
-            session: None,
-            before: CarriedState::default(),
-            recorder: self.recorder(None, None, &command),
-            judge: Judge::Policy,
-        };
+        let journey = Journey::new(&command, self.recorder(None, None, &command));
         let start = |approved| Ok(here.spawn(approved, Streams::Input));
         let (process, blank, running) = self.journey(journey, start).await?;
         let tee = running

@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use super::Shieling;
 use super::journey::{Journey, Judge};
 use crate::outcome::Outcome;
-use crate::policy::CarriedState;
 use crate::process::{Limits, Streams};
 use crate::request::Command;
 
@@ -22,11 +21,8 @@ impl Shieling {
     /// Outside a tokio runtime with I/O and timers.
     pub async fn run_shell(&self, shell: Command, terminal: OwnedFd) -> Outcome {
         let journey = Journey {
-            command: &shell,
-            session: None,
-            before: CarriedState::default(),
-            recorder: Ok(None),
             judge: Judge::Person,
+            ..Journey::new(&shell, Ok(None))
         };
         let start = |approved| Ok(self.environment.spawn(approved, Streams::Terminal(terminal)));
         match self.journey(journey, start).await {

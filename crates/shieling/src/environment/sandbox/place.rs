@@ -14,7 +14,7 @@ use super::Restrictions;
 use super::steps::{LINKS, Steps};
 
 /// Places that neither a workspace nor a home may be, or contain: they would lie over the system.
-const SYSTEM: &[&str] = &[
+pub(super) const SYSTEM: &[&str] = &[
     "/bin",
     "/boot",
     "/dev",

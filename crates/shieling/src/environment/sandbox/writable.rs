@@ -10,32 +10,10 @@ use shieling_jail::plan::Isolation;
 use super::place::{self, below, is_clean, leads_through};
 use super::{Restrictions, ViewError, protect, repository, toolchain};
 
-/// What the whole system runs from, or is set up by: nothing below these is made writable.
-const SYSTEM: &[&str] = &[
-    "/bin",
-    "/boot",
-    "/etc",
-    "/gnu/store",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-    "/proc",
-    "/sbin",
-    "/sys",
-    "/usr/bin",
-    "/usr/include",
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/libexec",
-    "/usr/libx32",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/usr/local/sbin",
-    "/usr/sbin",
-    "/usr/share",
+/// Of the system's places, those in which programs of the user have things of their own.
+const NOT_ONLY_THE_SYSTEMS: &[&str] = &["/dev", "/run", "/var/lib"];
+/// Further places that the system is set up by.
+const SET_UP_BY: &[&str] = &[
     "/var/lib/apt",
     "/var/lib/dpkg",
     "/var/lib/gems",
@@ -115,7 +93,14 @@ pub(super) fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), 
     if !kind.is_dir() && !kind.is_file() {
         return refuse("it is neither a directory nor a file".to_owned(), below_it);
     }
-    let system = place::swallows(path).or_else(|| SYSTEM.iter().find(|system| path.starts_with(system)).copied());
+    // Nothing is made writable below what the whole system runs from, or is set up by.
+    let below_system = || {
+        let places = place::SYSTEM
+            .iter()
+            .filter(|place| !NOT_ONLY_THE_SYSTEMS.contains(place));
+        places.chain(SET_UP_BY).find(|place| path.starts_with(place)).copied()
+    };
+    let system = place::swallows(path).or_else(below_system);
     if let Some(system) = system {
         return refuse(format!("it has to do with `{system}`, which is the system's"), below_it);
     }

@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, Status};
 use crate::process::{Jail, Process, Streams};
 use crate::request::Command;
 use crate::session::terminal::Terminal;
-use crate::session::{Job, JobId, JobInput, JobSetup, Pty, TerminalSize, Until, ViewRequest, ViewResponse};
+use crate::session::{Job, JobError, JobId, JobInput, JobSetup, Pty, TerminalSize, Until, ViewRequest, ViewResponse};
 
 /// A job, and all that was told of its end.
 pub(super) struct Started {
@@ -95,9 +95,15 @@ fn begin(mut process: Process, jail: Jail, command: Command, change: impl FnOnce
 }
 
 impl Started {
+    /// A view, as the façade makes it.
+    pub(super) async fn view(&self, ask: &ViewRequest) -> Result<ViewResponse, JobError> {
+        self.job.await_view(ask).await?;
+        Ok(self.job.look(ask.cursor, ask.screen))
+    }
+
     /// What is new, at once.
     pub(super) async fn now(&self) -> ViewResponse {
-        self.job.view(&self.ask()).await.expect("a view")
+        self.view(&self.ask()).await.expect("a view")
     }
 
     /// What is new, once there is something.
@@ -111,7 +117,7 @@ impl Started {
             wait,
             ..self.ask()
         };
-        self.job.view(&ask).await.expect("a view")
+        self.view(&ask).await.expect("a view")
     }
 
     pub(super) fn ask(&self) -> ViewRequest {
