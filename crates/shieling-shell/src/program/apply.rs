@@ -303,13 +303,7 @@ pub(super) fn record_options(
             (given.choice.value, &given.value)
         {
             let because = format!("what `{}` does with this option is not known", run.name);
-            reader.effect(
-                Action::Doubt(Doubt::Setting, because),
-                given.word.shown(),
-                given.word.span,
-                Some(run.index),
-                Via::Option,
-            );
+            reader.doubt_option(Doubt::Setting, &given.word, because, Some(run.index));
         }
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
             if given
@@ -328,13 +322,7 @@ pub(super) fn record_options(
     }
     for word in &found.strange {
         let because = format!("`{}` is not known to have this option", run.name);
-        reader.effect(
-            Action::Doubt(Doubt::Argument, because),
-            word.shown(),
-            word.span,
-            Some(run.index),
-            Via::Option,
-        );
+        reader.doubt_option(Doubt::Argument, word, because, Some(run.index));
         // Whatever the option is, what is attached to it may be a path.
         let attached = word.prefix().find('=').map_or(2, |at| at + 1);
         if word.prefix().len() > attached {

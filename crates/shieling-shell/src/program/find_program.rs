@@ -240,13 +240,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     }
                     None => {
                         let because = "`find` is not known to have this test".to_owned();
-                        reader.effect(
-                            Action::Doubt(Doubt::Argument, because),
-                            word.shown(),
-                            word.span,
-                            by,
-                            Via::Option,
-                        );
+                        reader.doubt_option(Doubt::Argument, word, because, by);
                     }
                 }
             }

@@ -239,13 +239,7 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
         }
     }
     let because = "this setting of git can make it run something".to_owned();
-    reader.effect(
-        Action::Doubt(Doubt::Launch, because),
-        word.shown(),
-        word.span,
-        by,
-        Via::Option,
-    );
+    reader.doubt_option(Doubt::Launch, word, because, by);
     Ok(())
 }
 

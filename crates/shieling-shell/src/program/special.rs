@@ -868,13 +868,7 @@ fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
             .map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
         if values > 1 {
             let because = "several values follow one cluster of letters".to_owned();
-            reader.effect(
-                Action::Doubt(Doubt::Setting, because),
-                word.shown(),
-                word.span,
-                Some(run.index),
-                Via::Option,
-            );
+            reader.doubt_option(Doubt::Setting, word, because, Some(run.index));
         }
     }
     false
@@ -938,13 +932,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
                     command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
                 if !harmless {
                     let because = format!("`{}` runs this when it starts", run.name);
-                    reader.effect(
-                        Action::Doubt(Doubt::Setting, because),
-                        word.shown(),
-                        word.span,
-                        Some(run.index),
-                        Via::Option,
-                    );
+                    reader.doubt_option(Doubt::Setting, word, because, Some(run.index));
                 }
             }
             Some(text) if ["-+", "-!", "--+", "--!"].iter().any(|reset| text.starts_with(reset)) => {}
@@ -955,13 +943,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
                     && text[1..].contains(['b', 'h', 'j', 'x', 'y', 'z', '#', 'p', 'P', 't', 'D']) =>
             {
                 let because = "where a value ends and the next option starts is not certain".to_owned();
-                reader.effect(
-                    Action::Doubt(Doubt::Setting, because),
-                    word.shown(),
-                    word.span,
-                    Some(run.index),
-                    Via::Option,
-                );
+                reader.doubt_option(Doubt::Setting, word, because, Some(run.index));
             }
             Some(_) | None => args.push(word.clone()),
         }

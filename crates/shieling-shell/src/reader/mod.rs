@@ -429,6 +429,12 @@ impl<'a> Reader<'a> {
         self.effect(action(word.clone()), word.shown(), word.span, by, via);
     }
 
+    /// Records that an option is not known to be harmless, and why.
+    pub(crate) fn doubt_option(&mut self, doubt: Doubt, word: &Word, because: impl Into<String>, by: Option<usize>) {
+        let action = Action::Doubt(doubt, because.into());
+        self.effect(action, word.shown(), word.span, by, Via::Option);
+    }
+
     /// Records what is not known to be harmless, and why.
     pub(crate) fn doubt(
         &mut self,

@@ -432,22 +432,12 @@ impl Parser<'_> {
         loop {
             self.blanks();
             if let Some(redirect) = self.redirect()? {
-                let item = Item::Redirect(redirect);
-                if command.name.is_none() {
-                    command.prefix.push(item)
-                } else {
-                    command.suffix.push(item);
-                    redirected = true;
-                }
+                redirected |= command.name.is_some();
+                command.push(Item::Redirect(redirect));
                 continue;
             }
             if self.starts("<(") || self.starts(">(") {
-                let item = self.process_substitution()?;
-                if command.name.is_none() {
-                    command.prefix.push(item)
-                } else {
-                    command.suffix.push(item)
-                }
+                command.push(self.process_substitution()?);
                 continue;
             }
             match self.peek() {
@@ -479,12 +469,7 @@ impl Parser<'_> {
             if (command.name.is_none() || (declares && !redirected))
                 && let Some(assignment) = self.assignment()?
             {
-                let item = Item::Assignment(assignment);
-                if command.name.is_none() {
-                    command.prefix.push(item)
-                } else {
-                    command.suffix.push(item)
-                }
+                command.push(Item::Assignment(assignment));
                 continue;
             }
             let word = self.word()?;

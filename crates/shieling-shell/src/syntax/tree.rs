@@ -146,6 +146,16 @@ pub(crate) struct SimpleCommand {
     pub(crate) suffix: Vec<Item>,
 }
 
+impl SimpleCommand {
+    /// Adds what stands before the name, or behind it if there is one already.
+    pub(super) fn push(&mut self, item: Item) {
+        match self.name {
+            None => self.prefix.push(item),
+            Some(_) => self.suffix.push(item),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
     Redirect(Redirect),
