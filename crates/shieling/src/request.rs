@@ -43,8 +43,10 @@ pub trait Request {
     /// Returns the working directory.
     fn cwd(&self) -> &Path;
 
-    /// Returns the names of the environment variables.
-    fn variable_names(&self) -> Vec<String>;
+    /// Returns the names of the environment variables. By default there are none.
+    fn variable_names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns the digest of everything that an approval is bound to. The kinds never share a digest.
     fn digest(&self) -> Digest;
@@ -52,11 +54,15 @@ pub trait Request {
     /// Returns the digest of everything except the text that determines its meaning.
     fn place(&self) -> Digest;
 
-    /// Returns the change that it would make, for an approver, as far as it can be shown.
-    fn change(&self) -> Option<&str>;
+    /// Returns the change that it would make, for an approver, as far as it can be shown. By default it makes none.
+    fn change(&self) -> Option<&str> {
+        None
+    }
 
     /// Returns the bound at which the change was cut, if it was. A cut change cannot be approved.
-    fn change_cut_at(&self) -> Option<ByteCount>;
+    fn change_cut_at(&self) -> Option<ByteCount> {
+        None
+    }
 
     /// Returns the kind of a file operation.
     fn operation(&self) -> Option<Operation> {
@@ -284,14 +290,6 @@ impl Request for Command {
         let mut fields = Fields::default();
         self.add_place(&mut fields, |name| !KEPT_BY_BASH.contains(&name));
         fields.digest()
-    }
-
-    fn change(&self) -> Option<&str> {
-        None
-    }
-
-    fn change_cut_at(&self) -> Option<ByteCount> {
-        None
     }
 }
 

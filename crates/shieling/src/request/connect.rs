@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::{Digest, Fields, Request, RequestKind};
-use crate::units::ByteCount;
 
 /// A connection to a host, which a command has tried to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +39,6 @@ impl Request for Connect {
         &self.cwd
     }
 
-    fn variable_names(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn digest(&self) -> Digest {
         let mut fields = Fields::of_network();
         fields.add(self.text.as_bytes());
@@ -55,13 +50,5 @@ impl Request for Connect {
         let mut fields = Fields::of_network();
         fields.add(self.cwd.as_os_str().as_encoded_bytes());
         fields.digest()
-    }
-
-    fn change(&self) -> Option<&str> {
-        None
-    }
-
-    fn change_cut_at(&self) -> Option<ByteCount> {
-        None
     }
 }

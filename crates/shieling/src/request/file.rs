@@ -192,10 +192,6 @@ impl Request for FileOp {
         &self.workspace
     }
 
-    fn variable_names(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn digest(&self) -> Digest {
         let mut fields = Fields::of_files();
         fields.add(self.text.as_bytes());
