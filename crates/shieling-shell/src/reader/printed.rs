@@ -92,3 +92,20 @@ impl Reader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reading::Action;
+
+    fn is_doubted(text: &str) -> bool {
+        let reading = crate::read(text).expect("it is bash");
+        let mut effects = reading.effects.iter();
+        effects.any(|effect| matches!(effect.action, Action::Doubt(..)))
+    }
+
+    #[test]
+    fn a_quoted_mark_in_a_pipeline_makes_no_list_of_it() {
+        assert!(!is_doubted("echo $(( $(grep -v 'a;b' f | wc -l) + 1 ))"));
+        assert!(is_doubted("echo $(( $(grep -v 'a;b' f; wc -l < f) + 1 ))"));
+    }
+}
