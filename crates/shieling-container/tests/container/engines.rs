@@ -254,7 +254,8 @@ impl Engine {
                 panic!("GET {path}: {status} {said}");
             };
             if begun.elapsed() > HALF_REMOVED {
-                eprintln!("{id} stays half removed, and is removed once more");
+                let told = format!("{id} stays half removed, and is removed once more\n");
+                let _ = std::io::stderr().write_all(told.as_bytes());
                 self.remove(id);
             }
             std::thread::sleep(Duration::from_millis(100));
