@@ -512,6 +512,14 @@ fn may_split(atoms: &[Atom]) -> bool {
     })
 }
 
+/// What separates words where the shell splits a value, unless `IFS` says otherwise.
+pub(crate) const BLANKS: [char; 3] = [' ', '\t', '\n'];
+
+/// The words of a value that the shell splits.
+pub(crate) fn between_blanks(text: &str) -> impl Iterator<Item = &str> {
+    text.split(BLANKS).filter(|word| !word.is_empty())
+}
+
 /// The pieces as a person would write them.
 pub(crate) fn show(atoms: &[Atom]) -> String {
     atoms

@@ -68,15 +68,11 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 }
             }
             Token::Name(name) if name == "getline" => {
-                let is_file = |at: usize| tokens.get(at) == Some(&Token::Mark("<"));
-                let path = if is_file(at + 1) {
-                    Some(string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))))
-                } else if matches!(next, Some(Token::Name(_))) && is_file(at + 2) {
-                    Some(string(tokens.get(at + 3)))
-                } else {
-                    None
-                };
-                if let Some(path) = path {
+                if let Some(file) = read_by_getline(&tokens[at + 1..]) {
+                    let path = string(tokens.get(at + 1 + file)).filter(|_| {
+                        let behind = tokens.get(at + 2 + file);
+                        ends(behind) || matches!(behind, Some(Token::Mark(">" | "&&" | "||")))
+                    });
                     let file = path.as_ref().map_or_else(
                         || Word::unknown(crate::word::Fields::One, "…", span),
                         |path| Word::text(path.clone(), span),
@@ -87,8 +83,13 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             }
             Token::Mark("(" | "[") => depth += 1,
             Token::Mark(")" | "]") => depth = depth.saturating_sub(1),
-            Token::Mark(";" | "}" | "\n") => printing = false,
-            Token::Mark("{") => printing = false,
+            // What is printed goes on behind it in parentheses, and where an operand is missing.
+            Token::Mark("\n") => {
+                let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+                let goes_on = depth > print_depth || matches!(before, Some(Token::Mark("," | "&&" | "||" | "\n")));
+                printing &= goes_on;
+            }
+            Token::Mark(";" | "}" | "{") => printing = false,
             Token::Mark("|" | "|&") => {
                 let before = at.checked_sub(1).and_then(|at| tokens.get(at));
                 let (command, plain) = if printing && depth == print_depth {
@@ -99,7 +100,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                         at < 2
                             || !matches!(
                                 tokens.get(at - 2),
-                                Some(Token::Text(_) | Token::Coded | Token::Name(_) | Token::Number | Token::Other)
+                                Some(
+                                    Token::Text(_)
+                                        | Token::Coded
+                                        | Token::Name(_)
+                                        | Token::Number
+                                        | Token::Other
+                                        | Token::Mark("," | "&&" | "||" | "++" | "--")
+                                )
                             ),
                     )
                 };
@@ -138,6 +146,23 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     Ok(())
 }
 
+/// Where the file stands that `getline` reads, in what follows it: behind the next `<`, with what it reads into before that.
+fn read_by_getline(rest: &[Token]) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in rest.iter().enumerate() {
+        match token {
+            Token::Mark("<") if depth == 0 => return Some(at + 1),
+            Token::Mark("(" | "[") => depth += 1,
+            Token::Mark(")" | "]") => depth = depth.checked_sub(1)?,
+            Token::Mark(";" | "\n" | "{" | "}" | "|" | "|&" | ">" | ">>" | "&&" | "||" | ",") if depth == 0 => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Whether a redirection's or pipe's operand ends here.
 fn ends(token: Option<&Token>) -> bool {
     matches!(token, None | Some(Token::Mark(";" | "}" | "\n" | ")")))
@@ -162,9 +187,10 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 rest = after;
             }
             '#' => rest = rest.find('\n').map_or("", |end| &rest[end..]),
-            '/' if starts_regex(tokens.last()) => rest = regex(&rest[1..])?,
+            '/' if starts_regex(&tokens)? => rest = regex(&rest[1..])?,
             ' ' | '\t' | '\r' => rest = &rest[1..],
             '\\' if rest[1..].starts_with('\n') => rest = &rest[2..],
+            '\\' if rest[1..].starts_with("\r\n") => rest = &rest[3..],
             'a'..='z' | 'A'..='Z' | '_' => {
                 let end = rest
                     .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -191,11 +217,12 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             }
             _ => {
                 const MARKS: &[&str] = &[
-                    "||", "|&", "|", ">>", ">=", ">", "<=", "<", "(", ")", "[", "]", "{", "}", ";", "\n", "@",
+                    "||", "|&", "|", "&&", "++", "--", ">>", ">=", ">", "<=", "<", "(", ")", "[", "]", "{", "}", ";",
+                    "\n", "@", ",",
                 ];
                 match MARKS.iter().find(|mark| rest.starts_with(**mark)) {
                     Some(mark) => {
-                        tokens.push(if matches!(*mark, "||" | ">=" | "<=") {
+                        tokens.push(if matches!(*mark, ">=" | "<=") {
                             Token::Other
                         } else {
                             Token::Mark(mark)
@@ -213,16 +240,39 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
-/// A slash starts a regular expression where no value stands before it.
-fn starts_regex(before: Option<&Token>) -> bool {
-    match before {
-        Some(Token::Text(_) | Token::Coded | Token::Number | Token::Mark(")" | "]")) => false,
-        Some(Token::Name(name)) => matches!(
-            name.as_str(),
-            "print" | "printf" | "return" | "case" | "in" | "do" | "else"
-        ),
-        Some(Token::Other) | Some(Token::Mark(_)) | None => true,
+/// Whether a slash starts a regular expression, as it does where no value stands before it; nothing where not every awk reads
+/// it alike.
+fn starts_regex(tokens: &[Token]) -> Option<bool> {
+    match tokens.last() {
+        // Behind a condition a statement begins.
+        Some(Token::Mark(")")) => (!closes_a_condition(tokens)).then_some(false),
+        Some(Token::Mark("++" | "--")) => None,
+        Some(Token::Text(_) | Token::Coded | Token::Number | Token::Mark("]")) => Some(false),
+        Some(Token::Name(name)) => match name.as_str() {
+            "print" | "printf" | "return" | "case" | "in" | "do" | "else" => Some(true),
+            "length" | "exit" | "getline" | "next" | "nextfile" | "break" | "continue" | "delete" | "BEGIN" | "END"
+            | "BEGINFILE" | "ENDFILE" => None,
+            _ => Some(false),
+        },
+        Some(Token::Other) | Some(Token::Mark(_)) | None => Some(true),
     }
+}
+
+/// Whether the last of these closes what began behind `if`, `while`, `for` or `switch`.
+fn closes_a_condition(tokens: &[Token]) -> bool {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().rev() {
+        match token {
+            Token::Mark(")") => depth += 1,
+            Token::Mark("(") if depth > 1 => depth -= 1,
+            Token::Mark("(") => {
+                let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+                return matches!(before, Some(Token::Name(name)) if matches!(name.as_str(), "if" | "while" | "for" | "switch"));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A string, and what follows it; no text for one with codes in it.

@@ -57,6 +57,18 @@ const LAUNCHERS: &[&str] = &[
     "b64decode",
     "fromCharCode",
     "getattr(os",
+    "from os import",
+    "from posix",
+    "import posix",
+    "__dict__",
+    "vars(",
+    "globals(",
+    "import pty",
+    "webbrowser",
+    "readpipe",
+    "process.binding",
+    "child_",
+    "mainModule",
     "importlib",
     "exec(",
     "breakpoint(",
@@ -104,7 +116,8 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
     super::language::language(word, false, run, reader);
     let terse = run.name.starts_with("perl")
         || run.name.starts_with("ruby")
-        || matches!(run.name.as_str(), "m4" | "tclsh" | "wish" | "expect");
+        || run.name.starts_with("tclsh")
+        || matches!(run.name.as_str(), "m4" | "wish" | "expect");
     let terse = terse
         .then(|| {
             [

@@ -1,10 +1,10 @@
 //! What the tables say of programs as such, whatever their arguments: which run files, and what they start themselves.
 
-use super::table::{Named, Program, find};
+use super::table::{Named, Program, find, without_version};
 
 /// The program of this name, or of the name without its version (`python3.12`), with the name that its table knows.
 fn versioned(name: &str) -> Option<(&'static Program, &str)> {
-    let bare = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.' || last == '-');
+    let bare = without_version(name);
     [name, bare].into_iter().find_map(|name| Some((find(name)?, name)))
 }
 

@@ -62,20 +62,39 @@ const MAX_READINGS: usize = 16;
 ///
 /// [`NUMBER`] stands for a number, or for nothing, and is no part of a name, a command or a delimiter.
 ///
-/// GNU sed takes a delimiter inside brackets as part of the expression (`s/[/]/x/`), others end there:
-/// what either reading touches counts.
+/// GNU sed takes a delimiter inside brackets as part of the expression (`s/[/]/x/`), others end there, and not all of them
+/// know classes (`[[:digit:]/]`): what any reading touches counts. What ends with a backslash goes on in the next `-e`.
 fn touched(program: &str) -> Option<Vec<Touch>> {
-    if escapes_a_number(program) {
+    let is_open = program.len() - program.trim_end_matches('\\').len();
+    if escapes_a_number(program) || is_open % 2 == 1 {
         return None;
     }
-    let mut found = touches(program, true)?;
-    if program.contains('[') {
-        found.extend(touches(program, false).unwrap_or_default());
+    if !program.contains('[') {
+        return touches(program, Brackets::None);
+    }
+    let mut found = touches(program, Brackets::WithClasses)?;
+    for brackets in [Brackets::Plain, Brackets::None] {
+        for touch in touches(program, brackets).unwrap_or_default() {
+            if !found.contains(&touch) {
+                found.push(touch);
+            }
+        }
     }
     Some(found)
 }
 
-fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
+/// What in brackets is no delimiter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    /// Nothing: brackets mean nothing.
+    None,
+    /// What stands before the next closing bracket.
+    Plain,
+    /// The same, where classes (`[:digit:]`, `[=a=]`, `[.a.]`) have brackets of their own.
+    WithClasses,
+}
+
+fn touches(program: &str, brackets: Brackets) -> Option<Vec<Touch>> {
     let mut rest = program;
     let mut found = Vec::new();
     loop {
@@ -119,7 +138,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
             's' => {
                 let delimiter = rest.chars().next().filter(|c| !matches!(*c, '\n' | '\\' | NUMBER))?;
                 rest = delimited(&rest[delimiter.len_utf8()..], delimiter, brackets)?;
-                rest = delimited(rest, delimiter, false)?;
+                rest = delimited(rest, delimiter, Brackets::None)?;
                 while let Some(flag) = rest.chars().next() {
                     match flag {
                         'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' | NUMBER => rest = &rest[flag.len_utf8()..],
@@ -139,8 +158,8 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
             }
             'y' => {
                 let delimiter = rest.chars().next().filter(|c| !matches!(*c, '\n' | '\\' | NUMBER))?;
-                rest = delimited(&rest[delimiter.len_utf8()..], delimiter, false)?;
-                rest = delimited(rest, delimiter, false)?;
+                rest = delimited(&rest[delimiter.len_utf8()..], delimiter, Brackets::None)?;
+                rest = delimited(rest, delimiter, Brackets::None)?;
             }
             _ => return None,
         }
@@ -148,7 +167,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
 }
 
 /// Steps over `1,/x/`, `$`, `\%x%I`, `first~step`, `+n`.
-fn addresses(mut rest: &str, brackets: bool) -> Option<&str> {
+fn addresses(mut rest: &str, brackets: Brackets) -> Option<&str> {
     loop {
         let first = rest.chars().next();
         rest = match first {
@@ -169,7 +188,7 @@ fn regex_flags(rest: &str) -> &str {
 }
 
 /// What follows the next delimiter that is not escaped, nor inside brackets where those protect it.
-fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
+fn delimited(text: &str, delimiter: char, brackets: Brackets) -> Option<&str> {
     let mut escaped = false;
     let mut skip_to = 0;
     for (at, character) in text.char_indices() {
@@ -180,9 +199,12 @@ fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
             escaped = false;
         } else if character == '\\' {
             escaped = true;
+        } else if character == '\n' {
+            // No program to any sed.
+            return None;
         } else if character == delimiter {
             return Some(&text[at + character.len_utf8()..]);
-        } else if character == '[' && brackets {
+        } else if character == '[' && brackets != Brackets::None {
             let body = text[at + 1..].strip_prefix('^').unwrap_or(&text[at + 1..]);
             // Where it is nothing, a bracket behind it does not close.
             if body.starts_with(NUMBER) {
@@ -190,10 +212,30 @@ fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
             }
             let body = body.strip_prefix(']').unwrap_or(body);
             let start = text.len() - body.len();
-            skip_to = body.find(']').map_or(0, |end| start + end + 1);
+            skip_to = closing(body, brackets).map_or(0, |end| start + end + 1);
         }
     }
     None
+}
+
+/// Where brackets close, of which this is the rest.
+fn closing(body: &str, brackets: Brackets) -> Option<usize> {
+    let mut rest = body;
+    loop {
+        let next = rest.find([']', '['])?;
+        let at = body.len() - rest.len() + next;
+        let inner = &rest[next..];
+        if inner.starts_with(']') {
+            return Some(at);
+        }
+        let class = [("[:", ":]"), ("[=", "=]"), ("[.", ".]")]
+            .into_iter()
+            .find_map(|(open, close)| {
+                let class = inner.strip_prefix(open).filter(|_| brackets == Brackets::WithClasses)?;
+                class.find(close).map(|end| &class[end + close.len()..])
+            });
+        rest = class.unwrap_or(&inner[1..]);
+    }
 }
 
 /// The rest of the line as a file name or command, and what follows it.
@@ -258,6 +300,16 @@ mod tests {
             ("s/a\\#/b/", None),
             ("s/[#]/x/", None),
             ("\\#x#w out", None),
+            // What goes on in the next `-e`, and line ends that no sed takes.
+            ("a\\", None),
+            ("s/x/y\\", None),
+            ("s/x\nw out\n/y/", None),
+            ("s/x/a\\\nb/", Some(vec![])),
+            ("s/a[[:digit:]/]*/;w out\n/;p", None),
+            ("s/a[[:digit:]/]*/;/;w out", writes("out")),
+            ("s/a[^[=a=]/]*/;/;w out", writes("out")),
+            ("s,[[:space:],]*,;,;w out", writes("out")),
+            ("s/[[:space:]]//g", Some(vec![])),
         ] {
             let program = &program.replace("#", &String::from(NUMBER));
             assert_eq!(touched(program), expected, "{program}");

@@ -571,7 +571,10 @@ const READS_CODE: [&str; 9] = [
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
     // tclsh would run a file of that name.
-    if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text))
+    if run.args.len() == 1
+        && !run.more
+        && !run.name.starts_with("tclsh")
+        && run.args[0].known().is_some_and(|text| prints(&text))
     {
         return Ok(());
     }
@@ -744,34 +747,42 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         );
         return Ok(());
     };
-    if let Some(at) = words.iter().position(|word| word == "exec") {
-        // Behind `-all` no name of a namespace stands.
-        let named = !words[..at].iter().any(|word| matches!(word.as_str(), "-a" | "-all"));
-        return launch(
-            &run.args[(at + 1 + usize::from(named)).min(run.args.len())..],
-            run,
-            reader,
-        );
-    }
     let mut rest = words.iter().map(String::as_str).peekable();
+    let mut every_namespace = false;
     while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
-        if matches!(option, "-b" | "-batch" | "-force") {
-            reader.effect(
-                Action::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()),
+        match option {
+            "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf" => {
+                rest.next();
+            }
+            "-a" | "-all" => every_namespace = true,
+            "-4" | "-6" | "-0" | "-B" | "-M" | "-s" | "-stats" | "-d" | "-details" | "-o" | "-oneline" | "-r"
+            | "-resolve" | "-t" | "-timestamp" | "-ts" | "-tshort" | "-h" | "-human" | "-iec" | "-br" | "-brief"
+            | "-j" | "-json" | "-p" | "-pretty" | "-c" | "-color" | "-color=always" | "-color=auto"
+            | "-color=never" | "-N" | "-Numeric" | "-V" | "-Version" | "-echo" | "-help" => {}
+            // `ip` takes the beginning of an option for all of it.
+            _ => reader.effect(
+                Action::Doubt(
+                    Doubt::Setting,
+                    "`ip` may read what to do from a file by this option".to_owned(),
+                ),
                 option,
                 run.span,
                 by,
                 Via::Option,
-            );
-        }
-        if matches!(
-            option,
-            "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf"
-        ) {
-            rest.next();
+            ),
         }
     }
+    let left = run.args.len() - rest.clone().count();
+    let begins =
+        |whole: &str, word: Option<&&str>| word.is_some_and(|word| !word.is_empty() && whole.starts_with(*word));
     let (object, command) = (rest.next(), rest.next());
+    let starts =
+        ["netns", "vrf"].iter().any(|whole| begins(whole, object.as_ref())) && begins("exec", command.as_ref());
+    if starts {
+        // Behind `-all` no name of a namespace stands.
+        let at = left + 2 + usize::from(!every_namespace);
+        return launch(&run.args[at.min(run.args.len())..], run, reader);
+    }
     let shows = command.is_none_or(|command| {
         matches!(
             command,

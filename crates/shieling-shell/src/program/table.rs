@@ -647,6 +647,11 @@ impl Sub {
 }
 
 impl Program {
+    /// Whether it is not known what it does with what it is given.
+    pub(crate) fn takes_anything(&self) -> bool {
+        self.operands.rest == Some(Role::Unknown)
+    }
+
     /// Whether the program runs, by this name, code of another language than the shell's.
     pub(crate) fn is_interpreter(&self, name: &str) -> bool {
         self.interpreter
@@ -886,8 +891,22 @@ fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
     (program, faults)
 }
 
-/// What is known of a program, by its name without directories.
+/// What is known of a program, by its name without directories. An interpreter is known with a version in its name, too.
 pub(crate) fn find(name: &str) -> Option<&'static Program> {
+    exactly(name).or_else(|| {
+        let bare = without_version(name);
+        let is_known = |program: &&Program| bare.len() < name.len() && program.is_interpreter(bare);
+        exactly(bare).filter(is_known)
+    })
+}
+
+/// A name without the version at its end: `python` of `python3.12`.
+pub(super) fn without_version(name: &str) -> &str {
+    let platform = name.strip_suffix("-x86_64-linux-gnu").unwrap_or(name);
+    platform.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.' || last == '-')
+}
+
+fn exactly(name: &str) -> Option<&'static Program> {
     let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
     let number = NAMES[place].1;
     Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))

@@ -13,7 +13,7 @@ use crate::span::Span;
 use crate::syntax::tree::{self, Command, Expansion, Operation, Parameter, Piece, PieceKind, Separator, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
 use crate::variables::{HOME, ambient, as_found};
-use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
+use crate::word::{Atom, BLANKS, Fields, Hidden, Known, Word, between_blanks, joined, known};
 
 /// How an expansion makes several words without a blank in any of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -252,9 +252,9 @@ impl Reader<'_> {
         let [value] = values.as_slice() else {
             // Any of the words of any of its values, as many as there are.
             let texts = values.iter().map(|value| known(value)).collect::<Option<Vec<_>>>()?;
-            let fields = texts.iter().flat_map(|text| text.split_ascii_whitespace());
+            let fields = texts.iter().flat_map(|text| between_blanks(text));
             let fields: Vec<_> = fields.map(|field| joined(wildcards(field))).collect();
-            return texts.iter().any(|text| text.contains(char::is_whitespace)).then(|| {
+            return texts.iter().any(|text| text.contains(BLANKS)).then(|| {
                 vec![Word {
                     atoms: [Atom::OneOf(fields)].into(),
                     fields: Fields::Spread,
@@ -265,7 +265,7 @@ impl Reader<'_> {
         };
         let text = known(value)?.into_owned();
         Some(
-            text.split_ascii_whitespace()
+            between_blanks(&text)
                 .map(|field| {
                     let atoms = joined(wildcards(field));
                     let fields = if known(&atoms).is_some() {
@@ -1065,7 +1065,13 @@ fn ansi_c(text: &str) -> Option<String> {
             Some('r') => decoded.push('\r'),
             Some('t') => decoded.push('\t'),
             Some('v') => decoded.push('\u{b}'),
-            Some('c') => decoded.push(ascii(u32::from(characters.next()?) & 0x1f)?),
+            // Of a backslash bash takes the next one, too; of a letter of several bytes, the first byte alone.
+            Some('c') => {
+                let letter = characters
+                    .next()
+                    .filter(|letter| letter.is_ascii() && !"\\?".contains(*letter))?;
+                decoded.push(ascii(u32::from(letter) & 0x1f)?);
+            }
             Some('x') => decoded.push(ascii(hexadecimal(&mut characters, 2)?)?),
             Some('u') => decoded.push(char::from_u32(hexadecimal(&mut characters, 4)?).filter(|c| *c != '\0')?),
             Some('U') => decoded.push(char::from_u32(hexadecimal(&mut characters, 8)?).filter(|c| *c != '\0')?),

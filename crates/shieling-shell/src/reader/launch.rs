@@ -9,7 +9,7 @@ use crate::reading::{Action, Base, Doubt, Invocation, Kind, Via};
 use crate::screen::Unreadable;
 use crate::syntax::is_name;
 use crate::variables::{Influence, OPTIONAL_LOCKS, influence};
-use crate::word::{Atom, Fields, Hidden, Known, Word, spaced};
+use crate::word::{Atom, Fields, Hidden, Known, Word, between_blanks, spaced};
 
 /// Directories whose programs are the system's own: a name with this path is that program.
 const SYSTEM: &[&str] = &[
@@ -206,6 +206,9 @@ impl Reader<'_> {
         if is_shell(&name) {
             return self.shell(&run);
         }
+        if entry.is_none_or(|entry| entry.takes_anything()) {
+            self.shells_among(&run)?;
+        }
         match entry {
             Some(entry) => (self.programs.apply)(entry, &run, self),
             None if pathed => Ok(()),
@@ -232,7 +235,7 @@ impl Reader<'_> {
         let first = &launch.argv[0];
         self.aliases.push(name.to_owned());
         for value in values {
-            let words: Vec<_> = value.split_ascii_whitespace().collect();
+            let words: Vec<_> = between_blanks(&value).collect();
             // An assignment before a command, or a blank at the end, behind which the next word is looked for too.
             let is_plain = value.bytes().all(|byte| byte == b' ' || plain(byte))
                 && !value.ends_with(' ')
@@ -570,10 +573,14 @@ impl Reader<'_> {
                 self.doubt_command(run, "it binds a key to a command");
                 Ok(true)
             }
+            // `-s` runs one, whatever stands beside it.
             "fc" if args
                 .first()
                 .and_then(Word::known)
-                .is_some_and(|text| text.starts_with("-l")) =>
+                .is_some_and(|text| text.starts_with("-l"))
+                && args
+                    .iter()
+                    .all(|word| word.known().is_some_and(|text| lists_history(&text))) =>
             {
                 Ok(true)
             }
@@ -684,6 +691,20 @@ impl Reader<'_> {
     }
 
     /// Launches the rest of a builtin's arguments as a command.
+    /// Follows a shell with options among the words of a program of which it is not known what it does with them: a wrapper
+    /// starts it.
+    fn shells_among(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let starts = |pair: &[Word]| {
+            let name = pair[0].known();
+            name.is_some_and(|name| is_shell(name.rsplit('/').next().unwrap_or_default()))
+                && pair[1].is_dashed() == Known::Yes
+        };
+        match run.args.windows(2).position(starts) {
+            Some(at) => self.launch_rest(run.args[at..].to_vec(), run, false),
+            None => Ok(()),
+        }
+    }
+
     fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
         let Some(first) = argv.first() else {
             if run.more {
@@ -1116,6 +1137,14 @@ fn may_be_option_v(word: &Word) -> bool {
     let prefix = word.prefix();
     let fits = "-v".starts_with(prefix) || prefix.starts_with("-v");
     fits && word.known().is_none() && word.is_dashed() != Known::No
+}
+
+/// Whether a word of `fc -l` is an option that lists, or names what is listed.
+fn lists_history(word: &str) -> bool {
+    let Some(option) = word.strip_prefix('-') else {
+        return true;
+    };
+    option.bytes().all(|byte| b"lnr".contains(&byte)) || option.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether an option of the shell, by its name, changes what the words of later commands mean.
