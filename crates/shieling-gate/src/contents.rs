@@ -161,7 +161,7 @@ fn judge(
         return Some("it is a value alone, and not an object with settings".to_owned().into());
     }
     let held = shown(held.keys.join("/").as_bytes());
-    Some(format!("`{held}` is not known to run nothing").into())
+    Some(format!("`{held}` is not known to be harmless").into())
 }
 
 fn is_fine(leaf: &Leaf, before: &BTreeSet<Leaf>, keys: &[&str], leads_inside: Leads<'_>) -> bool {

@@ -651,7 +651,7 @@ impl Setting {
 /// lies in the workspace.
 pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Option<String> {
     let Some(row) = TABLE.iter().find(|row| row.keys.iter().any(|key| fits(key, setting))) else {
-        return Some(format!("`{}` is not known to run nothing", shown(&setting.name)));
+        return Some(format!("`{}`, which is not known to be harmless", shown(&setting.name)));
     };
     let value = setting.value.as_deref();
     let text = value.map(String::from_utf8_lossy).unwrap_or_default();

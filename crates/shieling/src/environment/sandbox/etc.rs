@@ -106,6 +106,9 @@ const NO_RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
 /// The patterns of what is hidden, for git.
 const GIT_EXCLUDES: &str = "gitignore-hidden";
 
+/// Settings by which apt tries nothing again, for where nothing outside can be reached.
+pub(super) const APT_ONCE: &str = "apt-once.conf";
+
 /// `/etc` as it is seen in a file system of its own.
 pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = listed(&[])?.into_iter().map(copied).collect();
@@ -148,6 +151,7 @@ pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Ve
         file("gitconfig", git);
     }
     if restrictions.network != Network::Host {
+        file(APT_ONCE, "Acquire::Retries \"0\";\n".to_owned());
         file("resolv.conf", NO_RESOLVER.to_owned());
     } else if let Ok(resolver) = fs::read_to_string("/etc/resolv.conf") {
         file("resolv.conf", resolver);

@@ -10,7 +10,7 @@ use std::path::Path;
 use shieling_jail::plan::{Entry, Isolation};
 
 use super::place::is_clean;
-use super::{Restrictions, toolchain};
+use super::{Restrictions, etc, toolchain};
 use crate::environment::Network;
 
 /// Where Python's packages come from.
@@ -65,6 +65,13 @@ pub(super) fn variables(
             .iter()
             .filter(|(hosts, ..)| !hosts.iter().all(|host| reaches(host)));
         fitted.extend(no_way.map(|&(_, name, value)| (name, value.to_owned())));
+        if restrictions.isolation == Isolation::Full && !reaches("deb.debian.org") {
+            fitted.push(("APT_CONFIG", format!("/etc/{}", etc::APT_ONCE)));
+        }
+    }
+    if restrictions.isolation == Isolation::Landlock {
+        // The user's own file cannot be read there, at which git would give up; it is not shown, since it can hold passwords.
+        fitted.push(("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()));
     }
     if let Some(bytes) = restrictions.limits.memory {
         const MIB: u64 = 1 << 20;
@@ -133,13 +140,25 @@ mod tests {
     fn what_cannot_be_reached_is_tried_once() {
         for network in [Network::None, Network::Loopback] {
             let all = of(|asked| asked.network = network, false);
-            assert!(all.contains(&"NPM_CONFIG_FETCH_RETRIES=0".to_owned()), "{all:?}");
+            for one in ["NPM_CONFIG_FETCH_RETRIES=0", "APT_CONFIG=/etc/apt-once.conf"] {
+                assert!(all.contains(&one.to_owned()), "{one}: {all:?}");
+            }
             assert!(
                 !all.iter().any(|one| one.starts_with("PIP")),
                 "its host is reached: {all:?}"
             );
             assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
         }
+    }
+
+    #[test]
+    fn git_reads_no_file_that_the_landlock_tier_does_not_show() {
+        let all = of(|asked| asked.isolation = Isolation::Landlock, false);
+        assert!(all.contains(&"GIT_CONFIG_GLOBAL=/dev/null".to_owned()), "{all:?}");
+        assert!(
+            !all.iter().any(|one| one.starts_with("APT")),
+            "nothing is made in its /etc: {all:?}"
+        );
     }
 
     #[test]
@@ -158,7 +177,8 @@ mod tests {
             },
             false,
         );
-        let told: Vec<_> = all.iter().filter(|one| one.contains("=/")).collect();
+        let is_of_these = |one: &&String| one.contains("=/") && !one.starts_with("APT");
+        let told: Vec<_> = all.iter().filter(is_of_these).collect();
         assert_eq!(
             told,
             ["CARGO_HOME=/data/cargo", "RUSTUP_HOME=/usr/local/rustup"],
