@@ -54,8 +54,11 @@ pub(crate) struct Shell {
     pub(crate) max_output_bytes: Option<u64>,
 }
 
+/// The session of calls that name none.
+pub(crate) const MAIN_SESSION: &str = "main";
+
 fn main_session() -> String {
-    "main".to_owned()
+    MAIN_SESSION.to_owned()
 }
 
 fn rows() -> u16 {

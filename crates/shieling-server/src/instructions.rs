@@ -22,6 +22,12 @@ pub fn instructions(basis: EnvironmentInfo, toolset: &Toolset, abilities: &BTree
     )];
     let described = Description::new(basis, Vec::new(), Vec::new());
     lines.extend(described.advice.iter().map(|advice| format!("- {advice}")));
+    if offered.name_of(Tool::Shell).is_some() && !abilities.contains(&Ability::Sessions) {
+        lines.push(
+            "- There are no sessions: each command begins in the workspace, and nothing of it but files is there for the next."
+                .to_owned(),
+        );
+    }
     lines.extend(files(&offered).map(|advice| format!("- {advice}")));
     if let Some(name) = offered.name_of(Tool::Environment) {
         lines.push(format!(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shieling::environment::Ability;
 use shieling::outcome::{Outcome, Status};
 use shieling::request::{Command, CommandError};
 use shieling::session::{IdError, JobRequest, OnTimeout, SessionName, TerminalSize};
@@ -30,7 +31,8 @@ impl Service {
         person: &Arc<Person>,
         reporter: Option<Reporter>,
     ) -> CallResult {
-        let (session, mut call) = match call(&workplace.template, &asked) {
+        let keeps_sessions = workplace.core.capabilities().abilities.contains(&Ability::Sessions);
+        let (session, mut call) = match call(&workplace.template, &asked, keeps_sessions) {
             Ok(call) => call,
             Err(wrong) => return CallResult::invalid(format!("{wrong}; nothing was started")),
         };
@@ -102,11 +104,21 @@ enum InvalidCommand {
     Name(#[from] IdError),
     #[error("a session stands where its commands have led it: use `cd`, or run it with `session` \"\"")]
     Directory,
+    #[error(
+        "there are no sessions here: each command runs by itself, and nothing of it but files is there for the next; leave `session` out"
+    )]
+    NoSessions,
 }
 
-fn call(template: &Command, asked: &arguments::Shell) -> Result<(Option<SessionName>, JobRequest), InvalidCommand> {
+fn call(
+    template: &Command,
+    asked: &arguments::Shell,
+    keeps_sessions: bool,
+) -> Result<(Option<SessionName>, JobRequest), InvalidCommand> {
     let session = match asked.session.as_str() {
         "" => None,
+        arguments::MAIN_SESSION if !keeps_sessions => None,
+        _ if !keeps_sessions => return Err(InvalidCommand::NoSessions),
         name => Some(name.parse::<SessionName>()?),
     };
     let cwd = match &asked.cwd {

@@ -21,10 +21,11 @@ use crate::fake::told;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const LONG: Duration = Duration::from_secs(60);
 
-/// A hook, and settings from which an editor runs something.
-const TWO: &str = "printf '#!/bin/sh\\necho hook\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit; \
+/// A hook, and settings from which an editor runs something. Each is whole when it appears: an empty file passes, and would be what
+/// is put back.
+const TWO: &str = "printf '#!/bin/sh\\necho hook\\n' > hook; chmod +x hook; mv hook .git/hooks/post-commit; \
     mkdir -p .vscode; printf '{\"tasks\": [{\"label\": \"x\", \"command\": \"x\", \"runOptions\": {\"runOn\": \"folderOpen\"}}]}' \
-    > .vscode/tasks.json; echo done";
+    > tasks; mv tasks .vscode/tasks.json; echo done";
 const HOOK: &str = ".git/hooks/post-commit";
 const TASKS: &str = ".vscode/tasks.json";
 
@@ -441,7 +442,9 @@ async fn a_question_that_nobody_answers_ends_in_time_and_the_next_is_not_asked()
             .iter()
             .map(|held| &held["answer"])
             .collect();
-        assert_eq!(answers, [&json!("unanswered"), &Value::Null], "{mode:?}: {changes:#}");
+        // Each may be kept in a set of its own, and the sets are asked about by their ids.
+        let unanswered = answers.iter().filter(|answer| ***answer == json!("unanswered")).count();
+        assert_eq!((unanswered, answers.len()), (1, 2), "{mode:?}: {changes:#}");
         assert!(text(&result).contains("shieling changes apply"), "{result:#}");
         assert!(place.read(HOOK).is_none() && place.read(TASKS).is_none());
         client.leave().await.expect("served");
@@ -547,7 +550,9 @@ async fn a_yes_to_a_set_that_was_thrown_away_meanwhile_is_refused() {
     });
     let result = client.call("shell", json!({"command": TWO})).await;
     let held = &result["structuredContent"]["changes"]["held_back"];
-    assert_eq!(held[0]["answer"], "changed", "{held:#}");
+    // Each may be kept in a set of its own; of the other one nothing can be shown any more.
+    let mut answers = held.as_array().expect("a list").iter().map(|held| &held["answer"]);
+    assert!(answers.any(|answer| answer == "changed"), "{held:#}");
     assert!(place.read(HOOK).is_none() && place.read(TASKS).is_none());
     client.leave().await.expect("served");
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use shieling::environment::Ability;
 
 use crate::client::{Client, text, with_forms};
 use crate::fake::Fake;
@@ -33,6 +34,20 @@ async fn a_command_runs_with_what_the_call_says_and_the_rest_from_the_server() {
          terminal Some(TerminalSize { rows: 5, columns: 80 }), id Some(\"mine\"), kept 100 B",
     ];
     assert_eq!(fake.asked(), expected);
+}
+
+#[tokio::test]
+async fn where_there_are_no_sessions_a_call_that_names_none_has_none() {
+    let mut fake = Fake::new();
+    fake.abilities.remove(&Ability::Sessions);
+    let fake = Arc::new(fake);
+    let mut client = Client::stateful(&fake, "default", json!({})).await;
+    let result = client.call("shell", json!({"command": "ls", "cwd": "sub"})).await;
+    assert_eq!(text(&result), "ls\n", "{result}");
+    assert!(fake.asked()[0].starts_with("shell ls in None at /work/sub"));
+    let named = client.call("shell", json!({"command": "ls", "session": "other"})).await;
+    assert!(text(&named).contains("there are no sessions here"), "{named}");
+    assert_eq!(fake.asked(), [""; 0]);
 }
 
 #[tokio::test]
