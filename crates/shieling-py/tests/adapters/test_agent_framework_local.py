@@ -9,11 +9,13 @@ import logging
 import os
 import re
 import resource
+import signal
 import threading
 import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest import mock
 
 import pytest
 from environments import environment, sandbox  # noqa: F401
@@ -148,6 +150,64 @@ def test_a_process_is_killed_with_what_it_has_started(
         assert_gone(mark)
         assert process.returncode is not None
         await kill_process_tree(process)
+
+    run(work())
+
+
+def test_a_child_that_has_started_nothing_new_is_killed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    child, parent = mock.MagicMock(), mock.MagicMock()
+    parent.children.return_value = [child]
+    psutil = mock.MagicMock(NoSuchProcess=LookupError, AccessDenied=PermissionError)
+    psutil.Process.return_value = parent
+    monkeypatch.setattr(_killtree, "psutil", psutil)
+    process = mock.MagicMock(pid=999_999_999, wait=mock.AsyncMock(return_value=0))
+    run(_killtree._kill_via_psutil(process, grace=0.1))
+    for one in (child, parent):
+        one.terminate.assert_called_once_with()
+        one.kill.assert_called_once_with()
+    monkeypatch.setattr(_killtree, "psutil", None)
+    with pytest.raises(RuntimeError, match="without psutil"):
+        run(_killtree._kill_via_psutil(process, grace=0.1))
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_process_group_is_signalled_and_no_process_beside_it(ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that is told by a test's substitute, of a number that is a process which is none of ours."""
+    signalled: list[Any] = []
+    group = 999_999_998
+    monkeypatch.setattr(_killtree.os, "getpgid", lambda pid: group)
+    monkeypatch.setattr(_killtree.os, "killpg", lambda *call: signalled.append(call))
+    monkeypatch.setattr(_killtree.os, "kill", lambda *call: pytest.fail(f"kill{call}"))
+
+    async def wait() -> None:
+        if not ended:
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        for other in (os.getppid(), os.getpid()):
+            process = mock.MagicMock(pid=other, returncode=None, wait=wait)
+            await _killtree._kill_via_stdlib(process, grace=0.05)
+
+    monkeypatch.setattr(_killtree.signal, "pidfd_send_signal", lambda *call: pytest.fail(f"pidfd{call}"))
+    run(work())
+    once = [(group, signal.SIGTERM)] if ended else [(group, signal.SIGTERM), (group, signal.SIGKILL)]
+    assert signalled == once * 2
+
+
+def test_the_own_process_group_and_that_of_strangers_are_not_signalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_killtree.os, "killpg", lambda *call: pytest.fail(f"killpg{call}"))
+
+    async def work() -> None:
+        process = await asyncio.create_subprocess_exec("sleep", "60")
+        stranger = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+        await _killtree._kill_via_stdlib(process, grace=5)
+        assert process.returncode == -signal.SIGTERM
+        # Its number is another one's by now, so to say.
+        monkeypatch.setattr(_killtree.os, "getpgid", lambda pid: stranger.pid)
+        await _killtree._kill_via_stdlib(mock.MagicMock(pid=process.pid, wait=mock.AsyncMock()), grace=0.1)
+        assert stranger.returncode is None
+        stranger.kill()
+        await stranger.wait()
 
     run(work())
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 psutil: Any = None
 with contextlib.suppress(ImportError):
@@ -22,8 +22,14 @@ _has_psutil = psutil is not None
 
 _taskkill_path: str | None = None
 
-# A process: its number, and when it started, since the number may be given to another one.
-_Process = tuple[int, str]
+
+class _Process(NamedTuple):
+    """A process of this host."""
+
+    parent: int
+    group: int
+    start: str
+    """When it started: its number may be given to another one."""
 
 
 def _resolve_taskkill() -> str:
@@ -51,6 +57,8 @@ async def kill_process_tree(proc: asyncio.subprocess.Process, *, grace: float = 
 
 
 async def _kill_via_psutil(proc: asyncio.subprocess.Process, *, grace: float) -> None:
+    if psutil is None:
+        raise RuntimeError("_kill_via_psutil called without psutil available")
     try:
         parent = psutil.Process(proc.pid)
         victims = [parent, *parent.children(recursive=True)]
@@ -60,12 +68,15 @@ async def _kill_via_psutil(proc: asyncio.subprocess.Process, *, grace: float) ->
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             victim.terminate()
     await _ended(proc, grace)
-    for victim in victims:
+    # Each once, in this order. What they have started since then goes with them.
+    left: dict[Any, None] = {}
+    for victim in reversed(victims):
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             if victim.is_running():
-                # What it has started since then goes with it.
-                for one in (*victim.children(recursive=True), victim):
-                    one.kill()
+                left.update(dict.fromkeys((*victim.children(recursive=True), victim)))
+    for victim in left:
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            victim.kill()
     await _ended(proc, grace)
 
 
@@ -82,41 +93,93 @@ async def _kill_via_stdlib(proc: asyncio.subprocess.Process, *, grace: float) ->
         with contextlib.suppress(OSError):
             proc.kill()
         return
-    tree = _tree({proc.pid})
-    _signal(tree, signal.SIGTERM)
-    await _ended(proc, grace)
     table = _table()
-    _signal(_tree({pid for pid, start in tree if table.get(pid, (0, ""))[1] == start}), signal.SIGKILL)
+    tree = _tree(table, [proc.pid] if _is_child(table, proc.pid) else [])
+    group = _group(proc.pid, table, tree)
+    _signal_all(tree, group, signal.SIGTERM)
+    if await _ended(proc, grace):
+        # The number of its group may be another one's by now.
+        group = None
+    table = _table()
+    left = [pid for pid, one in tree.items() if table.get(pid) and table[pid].start == one.start]
+    _signal_all(_tree(table, left), group, signal.SIGKILL)
     await _ended(proc, grace)
 
 
-async def _ended(proc: asyncio.subprocess.Process, grace: float) -> None:
-    """Waits for `proc`, for at most `grace` seconds."""
-    with contextlib.suppress(asyncio.TimeoutError):
+async def _ended(proc: asyncio.subprocess.Process, grace: float) -> bool:
+    """Waits for `proc`, for at most `grace` seconds; returns whether it has ended."""
+    try:
         await asyncio.wait_for(proc.wait(), timeout=grace)
+    except asyncio.TimeoutError:
+        return False
+    return True
 
 
-def _table() -> dict[int, tuple[int, str]]:
-    """Returns the parent and the start of each process of this host."""
-    found: dict[int, tuple[int, str]] = {}
-    for directory in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            # Behind the name, which may hold anything.
-            fields = (directory / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            found[int(directory.name)] = int(fields[1]), fields[19]
-    return found
+def _table() -> dict[int, _Process]:
+    """Returns the processes of this host by their numbers; none where there is no `/proc`."""
+    pids = [int(directory.name) for directory in Path("/proc").glob("[0-9]*")]
+    return {pid: one for pid in pids if (one := _table_entry(pid)) is not None}
 
 
-def _tree(roots: set[int]) -> list[_Process]:
+def _table_entry(pid: int) -> _Process | None:
+    try:
+        # Behind the name, which may hold anything.
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return _Process(int(fields[1]), int(fields[2]), fields[19])
+
+
+def _is_child(table: dict[int, _Process], pid: int) -> bool:
+    return pid in table and table[pid].parent == os.getpid()
+
+
+def _tree(table: dict[int, _Process], roots: Iterable[int]) -> dict[int, _Process]:
     """Returns the processes `roots` and all that descend from them."""
-    table = _table()
     members = set(roots)
-    while more := {pid for pid, (parent, _) in table.items() if parent in members} - members:
+    while more := {pid for pid, one in table.items() if one.parent in members} - members:
         members |= more
-    return [(pid, table[pid][1]) for pid in members if pid in table]
+    return {pid: table[pid] for pid in members if pid in table}
 
 
-def _signal(processes: Iterable[_Process], number: signal.Signals) -> None:
-    for pid, _ in processes:
+def _group(pid: int, table: dict[int, _Process], tree: dict[int, _Process]) -> int | None:
+    """Returns the process group of `pid`; `None` if there is none that may be signalled.
+
+    A group may be if one of `tree` is in it, or nobody, and neither this process nor one above it is.
+    """
+    try:
+        group = os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+    above, seen = os.getpid(), set[int]()
+    while above in table and above not in seen:
+        if table[above].group == group:
+            return None
+        seen.add(above)
+        above = table[above].parent
+    members = {one for one, process in table.items() if process.group == group}
+    return group if group != os.getpgrp() and (not members or members & tree.keys()) else None
+
+
+def _signal_all(tree: dict[int, _Process], group: int | None, number: signal.Signals) -> None:
+    """Sends a signal to the group, and to those of `tree` that are not in it."""
+    if group is not None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+            os.killpg(group, number)
+    for pid, process in tree.items():
+        if group is None or process.group != group:
+            with contextlib.suppress(OSError):
+                _signal(pid, process.start, number)
+
+
+def _signal(pid: int, start: str, number: signal.Signals) -> None:
+    """Sends a signal to the process `pid` if it is still that which started at `start`."""
+    if sys.platform != "linux":
+        return
+    # What is open here keeps its number, so that nobody else is met.
+    handle = os.pidfd_open(pid)
+    try:
+        if (found := _table_entry(pid)) is not None and found.start == start:
+            signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
