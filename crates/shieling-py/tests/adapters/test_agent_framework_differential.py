@@ -244,8 +244,9 @@ class FakeProcess:
 
     pid = 999_999_999
 
-    def __init__(self, replies: list[Any], returncode: int | None = 0) -> None:
-        self.replies, self.returncode = replies, returncode
+    def __init__(self, replies: list[Any], returncode: int | None = 0, *, hangs: bool = False) -> None:
+        self.replies, self.returncode, self.hangs = replies, returncode, hangs
+        self.killed = False
 
     async def communicate(self) -> tuple[bytes, bytes]:
         reply = self.replies.pop(0)
@@ -254,10 +255,12 @@ class FakeProcess:
         return reply  # type: ignore[no-any-return]
 
     async def wait(self) -> int | None:
+        if self.hangs and not self.killed:
+            raise asyncio.TimeoutError
         return self.returncode
 
     def kill(self) -> None:
-        pass
+        self.killed = True
 
 
 def test_a_stateless_container_is_a_process_of_asyncio() -> None:
@@ -281,6 +284,127 @@ def test_a_stateless_container_is_a_process_of_asyncio() -> None:
     ):
         theirs, mine = (asyncio.run(go(package, replies, killed)) for package in PAIR)
         assert mine == theirs
+
+
+def test_a_stateless_container_ends_with_the_code_of_its_client() -> None:
+    async def go(package: Any, client: FakeProcess, *others: FakeProcess) -> Any:
+        module = importlib.import_module(f"{package.__name__}._docker")
+        created = mock.AsyncMock(side_effect=[client, *others])
+        with mock.patch.object(module.asyncio, "create_subprocess_exec", created):
+            result = await package.DockerShellTool(mode="stateless")._run_stateless("sleep 5", timeout=0.01)
+        ends = [other.killed for other in others]
+        return result.stdout, result.stderr, result.exit_code, result.timed_out, ends, created.await_count
+
+    late = asyncio.TimeoutError
+    for make, expected in (
+        # The container is killed; it is removed; nothing answers.
+        (lambda: [FakeProcess([late(), (b"part", b"err")], 137), FakeProcess([])], (137, 1)),
+        (lambda: [FakeProcess([late(), (b"", b"")], 137), FakeProcess([], 1), FakeProcess([(b"", b"")])], (137, 2)),
+        (
+            lambda: [
+                FakeProcess([late(), RuntimeError("drain")], None),
+                FakeProcess([], None, hangs=True),
+                FakeProcess([late()], None),
+            ],
+            (-1, 2),
+        ),
+    ):
+        theirs, mine = (asyncio.run(go(package, *make())) for package in PAIR)
+        assert mine == theirs and (mine[2], len(mine[4])) == expected
+    assert mine[4] == [True, True]
+
+
+def test_a_stateless_command_is_a_process_of_what_replaces_asyncios() -> None:
+    async def go(package: Any, argv: list[str], process: FakeProcess) -> Any:
+        module = importlib.import_module(f"{package.__name__}._executor")
+        created = mock.AsyncMock(return_value=process)
+        keywords: Any = {"workdir": "/tmp", "env": {"A": "b"}, "timeout": 0.01, "max_output_bytes": 1024}
+        with (
+            mock.patch.object(module.asyncio, "create_subprocess_exec", created),
+            mock.patch.object(module, "kill_process_tree", mock.AsyncMock()) as kill,
+        ):
+            result = await module.run_stateless(argv, "echo x", **keywords)
+        shown = result.stdout, result.stderr, result.exit_code, result.timed_out, result.truncated
+        return shown, created.await_args, kill.await_count
+
+    late = asyncio.TimeoutError
+    for argv, replies, code in (
+        (["/bin/sh", "-c"], [(b"out\n", b"err")], 3),
+        (["pwsh", "-Command"], [(b"x" * 2000, None)], 0),
+        (["/bin/sh", "-c"], [late(), (b"part", b"")], -15),
+        (["/bin/sh", "-c"], [late(), RuntimeError("drain")], None),
+    ):
+        theirs, mine = (asyncio.run(go(package, argv, FakeProcess(list(replies), code))) for package in PAIR)
+        assert mine == theirs
+
+
+def test_what_replaces_asyncios_may_hand_on_to_it(tmp_path: Path) -> None:
+    create = asyncio.create_subprocess_exec
+
+    async def traced(*argv: Any, **keywords: Any) -> Any:
+        return await create(*argv, **keywords)
+
+    async def go(package: Any) -> Any:
+        tool = package.LocalShellTool(mode="stateless", workdir=tmp_path)
+        first = await tool.run("echo out; echo err >&2; exit 3")
+        # What has left the tree holds the streams.
+        second = await tool.run("setsid sleep 1 & echo part; sleep 30", timeout=0.3)
+        return (first.stdout, first.stderr, first.exit_code), second.timed_out, second.exit_code
+
+    with mock.patch("asyncio.create_subprocess_exec", traced):
+        theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+        assert mine == theirs == (("out\n", "err\n", 3), True, -15)
+
+        async def cancelled() -> None:
+            call = asyncio.ensure_future(ours.LocalShellTool(mode="stateless").run("sleep 7345"))
+            await asyncio.sleep(0.3)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+
+        asyncio.run(cancelled())
+    lines = [one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists()]
+    assert b"sleep\x007345\0" not in lines
+
+
+def test_the_use_of_a_tool_is_counted_by_a_name_in_its_module() -> None:
+    async def go(package: Any, module: str, tool: str) -> Any:
+        made = getattr(package, tool)(mode="stateless")
+        made._run_stateless = mock.AsyncMock(return_value="result")
+        with mock.patch(f"{package.__name__}.{module}.mark_feature_used") as mark:
+            await made.run("x")
+        return mark.mock_calls
+
+    for module, tool in (("_tool", "LocalShellTool"), ("_docker", "DockerShellTool")):
+        theirs, mine = (asyncio.run(go(package, module, tool)) for package in PAIR)
+        assert mine == theirs and len(mine) == 1
+
+
+@pytest.mark.parametrize("name", ["LocalShellTool", "DockerShellTool"])
+def test_a_start_that_leaves_no_session_is_told_the_same(name: str) -> None:
+    for package in PAIR:
+        tool = getattr(package, name)()
+        tool.start = mock.AsyncMock()
+        with pytest.raises(RuntimeError, match=f"^{name} session failed to start$"):
+            asyncio.run(tool.run("true"))
+
+
+def test_a_call_that_comes_while_the_tool_closes_fails(tmp_path: Path) -> None:
+    async def go(package: Any) -> Any:
+        tool = package.LocalShellTool(workdir=tmp_path)
+        await tool.start()
+        running = asyncio.ensure_future(tool.run("sleep 30"))
+        await asyncio.sleep(0.3)
+        closing = asyncio.ensure_future(tool.close())
+        await asyncio.sleep(0)
+        locked = tool._get_session_lock().locked()
+        late = asyncio.ensure_future(tool.run("echo late"))
+        await closing
+        ended = await asyncio.gather(running, late, return_exceptions=True)
+        return locked, tool._session, tool._get_session_lock().locked(), [isinstance(one, RuntimeError) for one in ended]
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine == theirs == (True, None, False, [True, True])
 
 
 @pytest.mark.parametrize("mode", ["persistent", "stateless"])

@@ -21,8 +21,9 @@ from typing import Any
 from ... import AsyncShieling
 from .._containers import kill_script
 from ._executor import run_stateless
+from ._framework import FeatureIndex, mark_feature_used
 from ._policy import ShellPolicy
-from ._session import Kept, PipedSession, check_cap, open_shieling
+from ._session import Kept, PipedSession, check_cap, communicate, open_shieling
 from ._session import ShellSession as HostSession
 from ._tool import ApprovalMode, ShellToolBase, check_mode
 from ._types import ShellExecutionError, ShellMode, ShellResult
@@ -37,7 +38,6 @@ DEFAULT_PIDS_LIMIT = 256
 DEFAULT_WORKDIR = "/workspace"
 
 _TMPFS = "/tmp:rw,nosuid,nodev,size=64m"
-_CHUNK_BYTES = 64 * 1024
 _SECONDS_TO_KILL = 5.0
 _SECONDS_TO_REMOVE = (10.0, 5.0)
 
@@ -75,13 +75,13 @@ _BLOCKED_EXTRA_RUN_FLAGS: tuple[str, ...] = (
 )
 """Options of `docker run` that would take back one of the tool's own."""
 
-_FLAGS_WITHOUT_VALUE = frozenset(
+_VALUELESS_LONG_FLAGS = frozenset(
     "--detach --disable-content-trust --help --init --interactive --no-healthcheck "
     "--oom-kill-disable --privileged --publish-all --quiet --read-only --rm --sig-proxy --tty "
     "--use-api-socket".split()
 )
-_SHORT_WITHOUT_VALUE = frozenset("diPqt")
-_SHORT_WITH_VALUE = frozenset("acehlmpuvw")
+_BOOLEAN_SHORT_FLAGS = frozenset("diPqt")
+_VALUE_SHORT_FLAGS = frozenset("acehlmpuvw")
 
 _PERSISTENT_DESCRIPTION = (
     "Execute a single shell command inside an isolated Docker container and return its stdout, "
@@ -123,10 +123,10 @@ def _short_flags_in_token(token: str) -> list[str]:
     """Returns the short options that a token such as `-itv/:/host` sets."""
     flags: list[str] = []
     for letter in token[1:]:
-        if letter in _SHORT_WITHOUT_VALUE:
+        if letter in _BOOLEAN_SHORT_FLAGS:
             flags.append(f"-{letter}")
             continue
-        if letter in _SHORT_WITH_VALUE:
+        if letter in _VALUE_SHORT_FLAGS:
             flags.append(f"-{letter}")
         break
     return flags
@@ -145,9 +145,9 @@ def _consumes_next_token(raw: str) -> bool:
     if equals:
         return False
     if name.startswith("--"):
-        return name not in _FLAGS_WITHOUT_VALUE
+        return name not in _VALUELESS_LONG_FLAGS
     flags = _short_flags_in_token(name)
-    return bool(flags) and len(name) - 1 == len(flags) and flags[-1][1] in _SHORT_WITH_VALUE
+    return bool(flags) and len(name) - 1 == len(flags) and flags[-1][1] in _VALUE_SHORT_FLAGS
 
 
 def _validate_extra_run_args(args: Sequence[str]) -> None:
@@ -308,27 +308,33 @@ async def _finish(argv: Sequence[str], timeout: float) -> tuple[int | None, byte
     return process.returncode, out, err.decode("utf-8", errors="replace").strip()
 
 
-async def _communicate(client: asyncio.subprocess.Process, stdout: Kept, stderr: Kept) -> None:
-    """Reads the output of `client` as its `communicate` does, which would keep all of it."""
-
-    async def drain(stream: asyncio.StreamReader, kept: Kept) -> None:
-        while chunk := await stream.read(_CHUNK_BYTES):
-            kept.append(chunk)
-
-    out, err = getattr(client, "stdout", None), getattr(client, "stderr", None)
-    if isinstance(out, asyncio.StreamReader) and isinstance(err, asyncio.StreamReader):
-        await asyncio.gather(drain(out, stdout), drain(err, stderr))
-        await client.wait()
-        return
-    # What stands in for a process, as in tests of a caller, has no more than that method.
-    for data, kept in zip(await client.communicate(), (stdout, stderr)):
-        kept.append(data or b"")
+async def _succeeds(argv: Sequence[str], timeout: float) -> bool:
+    """Runs one command of the runtime whose output nobody needs; returns whether its exit code is 0."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        return False
+    try:
+        return await asyncio.wait_for(process.wait(), timeout) == 0
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        with contextlib.suppress(Exception):
+            await process.wait()
+        if isinstance(error, asyncio.TimeoutError):
+            return False
+        raise
 
 
 async def _end_client(client: asyncio.subprocess.Process, stdout: Kept, stderr: Kept) -> None:
     """Reads what is left when the container has ended, and ends a client that does not end with it."""
     try:
-        await asyncio.wait_for(_communicate(client, stdout, stderr), _SECONDS_TO_KILL)
+        await asyncio.wait_for(communicate(client, stdout, stderr), _SECONDS_TO_KILL)
     except Exception as error:
         logger.warning("the client of the container runtime did not end: %s", error or type(error).__name__)
         with contextlib.suppress(ProcessLookupError):
@@ -494,8 +500,11 @@ class DockerShellTool(ShellToolBase):
             if shieling is not None:
                 await shieling.close()
             try:
-                await self._drop_session()
+                if self._session is not None:
+                    await self._session.close()
             finally:
+                # As in `LocalShellTool.close`.
+                self._session = None
                 if self._container_started:
                     self._container_started = False
                     await self._stop_container()
@@ -509,6 +518,9 @@ class DockerShellTool(ShellToolBase):
             await session.close()
 
     # Commands.
+
+    def _mark_used(self) -> None:
+        mark_feature_used(FeatureIndex.TOOLS_SHELL)
 
     def _session_ended(self) -> bool:
         if isinstance(self._session, PipedSession):
@@ -547,7 +559,7 @@ class DockerShellTool(ShellToolBase):
         stdout, stderr = Kept(kept), Kept(kept)
         timed_out = False
         try:
-            await asyncio.wait_for(_communicate(client, stdout, stderr), timeout)
+            await asyncio.wait_for(communicate(client, stdout, stderr), timeout)
         except asyncio.TimeoutError:
             timed_out = True
             await self._end_container(name)
@@ -562,7 +574,7 @@ class DockerShellTool(ShellToolBase):
         return ShellResult(
             stdout=text,
             stderr=errors,
-            exit_code=124 if timed_out else code,
+            exit_code=code,
             duration_ms=int((time.monotonic() - started) * 1000),
             truncated=cut_stdout or cut_stderr,
             timed_out=timed_out,
@@ -579,10 +591,7 @@ class DockerShellTool(ShellToolBase):
 
     async def _end_container(self, name: str) -> None:
         """Kills the container of one command, and removes it if that fails."""
-        code, _, error = await _finish(
-            [self._binary, "kill", "--signal", "KILL", name], _SECONDS_TO_KILL
-        )
-        if code == 0:
+        if await _succeeds([self._binary, "kill", "--signal", "KILL", name], _SECONDS_TO_KILL):
             return
         code, _, error = await _finish([self._binary, "rm", "-f", name], _SECONDS_TO_KILL)
         if code != 0:

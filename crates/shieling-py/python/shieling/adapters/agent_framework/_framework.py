@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import functools
 import importlib
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 SHELL_KIND = "shell"
 """The tool kind by which the framework's clients recognise a local shell."""
 
-_FEATURE_SHELL_TOOLS = 79
-"""The index under which the framework counts the use of its shell tools."""
+
+class FeatureIndex(IntEnum):
+    """The indexes under which the framework counts the use of its parts."""
+
+    TOOLS_SHELL = 79
 
 
 def require(what: str) -> Any:
@@ -31,11 +35,11 @@ def require(what: str) -> Any:
         ) from error
 
 
-def mark_used() -> None:
-    """Tells the framework's own feature count that a shell tool ran, where it keeps one."""
+def mark_feature_used(feature: FeatureIndex) -> None:
+    """Tells the framework's own feature count that a part was used, where it keeps one."""
     mark = getattr(_telemetry(), "mark_feature_used", None)
     if mark is not None:
-        mark(_FEATURE_SHELL_TOOLS)
+        mark(feature)
 
 
 @functools.cache

@@ -28,6 +28,10 @@ class LoopsLock:
         # A copy of what it is a part of has a lock of its own.
         return LoopsLock, ()
 
+    def locked(self) -> bool:
+        """Returns whether somebody holds the lock."""
+        return self._between.locked()
+
     def _own(self) -> asyncio.Lock:
         loop = asyncio.get_running_loop()
         with self._guard:

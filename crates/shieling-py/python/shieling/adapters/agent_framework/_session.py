@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _NOT_RUNNING = "ShellSession is not running; call start() first"
 # A shell that is closed has so many seconds to end.
 _SHUTDOWN_GRACE = 2.0
+_CHUNK_BYTES = 64 * 1024
 _PLAIN_OPTIONS = frozenset({"--noprofile", "--norc"})
 _REFUSED = ("denied", "needs_approval", "rate_limited")
 
@@ -247,6 +248,7 @@ class ShellSession:
         self._shieling: AsyncShieling | None = None
         self._close_generation = 0
         self._killed_generation = 0
+        self._closing = 0
         self._run_lock = LoopsLock()
 
     def _first_options(self) -> dict[str, Any]:
@@ -283,6 +285,15 @@ class ShellSession:
         A command that runs has two seconds to end, as its result is wanted; then its call fails.
         """
         self._close_generation += 1
+        self._closing += 1
+        try:
+            await self._close()
+        finally:
+            self._closing -= 1
+            # Calls that came meanwhile would start the shell again.
+            self._close_generation += 1
+
+    async def _close(self) -> None:
         try:
             await asyncio.wait_for(self._run_lock.__aenter__(), _SHUTDOWN_GRACE)
         except asyncio.TimeoutError:
@@ -318,7 +329,7 @@ class ShellSession:
         self._check(command)
         generation = self._close_generation
         async with self._run_lock:
-            if generation != self._close_generation:
+            if generation != self._close_generation or self._closing:
                 raise ShellExecutionError(_NOT_RUNNING)
             await self.start()
             result = await self._run_locked(command, timeout, anchor)
@@ -424,6 +435,23 @@ class Kept:
         if whole:
             return truncate_head_tail(data, cap)
         return around_marker(data[: cap // 2], data[len(data) - (cap - cap // 2) :], total - cap), True
+
+
+async def communicate(process: asyncio.subprocess.Process, stdout: Kept, stderr: Kept) -> None:
+    """Reads the output of `process` as its `communicate` does, which would keep all of it."""
+
+    async def drain(stream: asyncio.StreamReader, kept: Kept) -> None:
+        while chunk := await stream.read(_CHUNK_BYTES):
+            kept.append(chunk)
+
+    out, err = getattr(process, "stdout", None), getattr(process, "stderr", None)
+    if isinstance(out, asyncio.StreamReader) and isinstance(err, asyncio.StreamReader):
+        await asyncio.gather(drain(out, stdout), drain(err, stderr))
+        await process.wait()
+        return
+    # What stands in for a process, as in tests of a caller, has no more than that method.
+    for data, kept in zip(await process.communicate(), (stdout, stderr)):
+        kept.append(data or b"")
 
 
 class _Reply:

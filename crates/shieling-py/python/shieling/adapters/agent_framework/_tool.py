@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ... import AsyncShieling
 from . import _framework
 from ._executor import run_stateless
+from ._framework import FeatureIndex, mark_feature_used
 from ._lock import LoopsLock
 from ._policy import ShellPolicy, ShellRequest
 from ._resolve import is_powershell, resolve_shell
@@ -152,7 +153,7 @@ class ShellToolBase:
             ShellExecutionError: It could not be run.
             DockerNotAvailableError: The tool's container does not start.
         """
-        _framework.mark_used()
+        self._mark_used()
         judge(self._policy, command, self._workdir, self._on_command)
         limit = self._timeout if timeout is None else timeout
         if limit is not None and limit <= 0:
@@ -164,8 +165,13 @@ class ShellToolBase:
             await self.start()
         session = self._session
         if session is None:
-            raise ShellExecutionError("the tool was closed while the command waited for its shell")
+            # Closed meanwhile, or `start` was replaced.
+            raise ShellExecutionError(f"{type(self).__name__} session failed to start")
         return await self._run_in(session, command, limit)
+
+    def _mark_used(self) -> None:
+        """Counts the use of the tool, by the name in the module of its class, which may be replaced there."""
+        raise NotImplementedError
 
     def _session_ended(self) -> bool:
         """Returns whether the tool has to be started again for its next command."""
@@ -305,10 +311,13 @@ class LocalShellTool(ShellToolBase):
     async def close(self) -> None:
         """Ends the shell and everything that commands left running. May be called again."""
         async with self._get_session_lock():
-            session, self._session = self._session, None
             shieling, self._shieling = self._shieling, None
-            if session is not None:
-                await session.close()
+            try:
+                if self._session is not None:
+                    await self._session.close()
+            finally:
+                # Not before: a call that came meanwhile would start another shell, which nobody closes.
+                self._session = None
             if shieling is not None:
                 await shieling.close()
 
@@ -317,6 +326,9 @@ class LocalShellTool(ShellToolBase):
         if self._environment == "local" and not self._options:
             return {}
         return {"environment": self._environment, "options": self._options}
+
+    def _mark_used(self) -> None:
+        mark_feature_used(FeatureIndex.TOOLS_SHELL)
 
     async def _run_in(
         self, session: ShellSession, command: str, timeout: float | None

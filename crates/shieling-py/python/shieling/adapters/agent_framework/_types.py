@@ -22,7 +22,8 @@ ShellMode = Literal["persistent", "stateless"]
 class ShellResult:
     """The outcome of one command.
 
-    `exit_code` is 124 after a timeout. `duration_ms` is in milliseconds. `truncated` tells that the
+    `exit_code` is 124 after a timeout; of a stateless command in a container it is the one of the
+    runtime's client, mostly 137. `duration_ms` is in milliseconds. `truncated` tells that the
     middle of a stream was left out. The attribute `session_restarted`, which is no field, tells that
     the shell has ended and the next command runs in a fresh one.
     """
