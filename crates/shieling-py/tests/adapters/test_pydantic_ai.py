@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from confined import need
@@ -32,6 +33,7 @@ from shieling.adapters.pydantic_ai import (
     parse_glob_output,
     shell_escape,
 )
+from shieling.adapters.pydantic_ai import docker, local
 
 TOOLS = frozenset({"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"})
 Kind = Callable[[Path], ExecutionEnvironment]
@@ -572,7 +574,11 @@ def test_contents_are_searched(files: ExecutionEnvironment) -> None:
     assert run(files.grep("import", output_mode="count")) == "a.py:2\nd/b.txt:1"
     assert run(files.grep("import", glob_pattern="*.py", output_mode="count")) == "a.py:2"
     assert run(files.grep("import", path="d")) == "d/b.txt:1:import"
-    assert run(files.grep("import", path=".hidden/c.py")) == ""
+    # What is hidden is searched where a file is named, not where its directory is.
+    assert run(files.grep("import", path=".hidden")) == ""
+    assert run(files.grep("import", path=".hidden/c.py")) == ".hidden/c.py:1:import"
+    assert run(files.grep("import", path="./.hidden/c.py", output_mode="count")) == ".hidden/c.py:1"
+    assert run(files.grep("import", path="binary")) == ""
     assert run(files.grep(r"(?<=import )\w+", output_mode="count")) == "a.py:2"
     assert run(files.grep("nothing")) == ""
 
@@ -720,3 +726,33 @@ def test_rules_and_approvers_see_the_command_as_it_is(env: LocalEnvironment, tmp
     options = {"approval": "always", "approver": lambda question: asked.append(question.text) or True}
     strict = LocalEnvironment(tmp_path, environment=kind, shieling=options)
     assert run(strict.shell("echo hi")).output == "hi\n" and asked == ["echo hi"]
+
+
+def test_a_named_file_that_a_rule_hides_is_not_searched(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("SECRET=1\n")
+    env = LocalEnvironment(tmp_path, shieling={"ignore": [".env"]})
+    assert run(env.grep("SECRET", path=".env")) == ""
+    assert run(LocalEnvironment(tmp_path).grep("SECRET", path=".env")) == ".env:1:SECRET=1"
+
+
+def test_a_process_without_a_stream_says_so() -> None:
+    calls: dict[str, Any] = {
+        "stdin": lambda process: process.send(b"x"),
+        "stdout": lambda process: process.recv(),
+        "stderr": lambda process: process.recv_stderr(timeout=1),
+    }
+    for name, call in calls.items():
+        inner = mock.MagicMock(**{name: None})
+        with pytest.raises(RuntimeError, match=f"^Process {name} is not available[.]$"):
+            run(call(local._LocalEnvironmentProcess(inner)))
+
+
+def test_processes_have_the_original_names(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with await LocalEnvironment(tmp_path).create_process("cat") as process:
+            assert type(process) is local._LocalEnvironmentProcess
+            await process.send(b"x")
+            assert await process.recv() == b"x"
+
+    run(work())
+    assert issubclass(docker._DockerEnvironmentProcess, local._LocalEnvironmentProcess)

@@ -292,7 +292,7 @@ def build_read_file_cmd(path: str, *, offset: int = 0, limit: int = 2000) -> str
     """Return a command that prints lines of a file in the form of `format_lines`."""
     last = offset + limit
     program = (
-        f'NR > {offset} && NR <= {last} {{ printf "%6d\\t%s\\n", NR, $0 }} '
+        f'NR>={offset + 1} && NR<={last} {{ printf "%6d\\t%s\\n", NR, $0 }} '
         f'END {{ if (NR > {last}) '
         f'printf "... (%d more lines. Use offset={last} to continue reading.)\\n", NR - {last} }}'
     )

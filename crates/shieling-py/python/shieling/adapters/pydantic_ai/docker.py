@@ -77,6 +77,10 @@ class DockerEnvironmentProcess(LocalEnvironmentProcess):
         await super().kill()
 
 
+# Under the original's name.
+_DockerEnvironmentProcess = DockerEnvironmentProcess
+
+
 class DockerEnvironment(ExecutionEnvironment):
     """Runs commands in a container, which is made on entering and removed on leaving.
 

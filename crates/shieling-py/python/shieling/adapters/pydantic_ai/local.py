@@ -74,16 +74,24 @@ class LocalEnvironmentProcess(ExecutionProcess):
 
         Raises:
             BrokenPipeError: The process reads no more.
+            RuntimeError: It has no standard input.
         """
+        self._stream("stdin")
         await self._proc.write(data)
+
+    def _stream(self, name: str) -> Any:
+        """The stream of this name. What stands in for a process, as in tests of a caller, may be without it."""
+        stream = getattr(self._proc, name, ...)
+        if stream is None:
+            raise RuntimeError(f"Process {name} is not available.")
+        return stream
 
     async def _next(self, name: str, timeout: float | None) -> bytes:
         rest = self._rest[name]
         if not rest:
             if self._killed is not None:
                 return b""
-            stream = self._proc.stdout if name == "stdout" else self._proc.stderr
-            rest += await stream.read(None if timeout is None else max(timeout, 0))
+            rest += await self._stream(name).read(None if timeout is None else max(timeout, 0))
         data = bytes(rest[:_CHUNK])
         del rest[:_CHUNK]
         return data
@@ -131,6 +139,10 @@ class LocalEnvironmentProcess(ExecutionProcess):
             outcome = await self._proc.kill()
             # As the original, which sends SIGKILL at once; here SIGTERM goes before it.
             self._killed = -signal.SIGKILL if running else exit_status(outcome)
+
+
+# Under the original's name.
+_LocalEnvironmentProcess = LocalEnvironmentProcess
 
 
 class LocalEnvironment(ExecutionEnvironment):
@@ -437,11 +449,12 @@ class LocalEnvironment(ExecutionEnvironment):
         target = self._resolve_path(path or ".")
 
         def run() -> str:
-            files = [target] if target.is_file() else sorted(target.rglob(glob_pattern or "*"))
+            explicit = target.is_file()
+            files = [target] if explicit else sorted(target.rglob(glob_pattern or "*"))
             named: list[tuple[str, str | None, str | None]] = []
             for file in files:
                 hidden = any(part.startswith(".") for part in file.relative_to(self._root_dir).parts)
-                if not hidden and file.is_file() and file.resolve().is_relative_to(self._root_dir):
+                if (explicit or not hidden) and file.is_file() and file.resolve().is_relative_to(self._root_dir):
                     named.append((self._relative(file), str(file), None))
             return search(pattern, output_mode, named)
 
@@ -454,8 +467,8 @@ class LocalEnvironment(ExecutionEnvironment):
             data = None
         texts: list[tuple[str, str | None, str | None]] = []
         if data is not None:
-            name = self._prefix(path)[:-1]
-            if not any(part.startswith(".") for part in name.split("/")):
+            # A hidden file, too, if it is named.
+            if b"\0" not in data[:_CHUNK]:
                 texts.append((os.path.normpath(path), None, data.decode("utf-8", errors="replace")))
         else:
             start = len(self._prefix(path))

@@ -157,7 +157,7 @@ class MemoryEnvironment(ExecutionEnvironment):
             name
             for name in [*named, *(name for _, name in self._below(where))]
             if (not glob_pattern or fnmatch.fnmatch(posixpath.basename(name), glob_pattern))
-            and not any(part.startswith(".") for part in name.split("/"))
+            and (name == where or not any(part.startswith(".") for part in name.split("/")))
         ]
         texts: list[tuple[str, str | None, str | None]] = []
         for name in names:
