@@ -18,6 +18,7 @@ from confined import need
 
 from shieling import DeniedError
 from shieling.adapters.ag2 import (
+    CallableFactory,
     CodeAdapter,
     CodeEnvironment,
     CodeRunResult,
@@ -996,6 +997,60 @@ def test_the_adapter_shows_the_working_directory(tmp_path: Path) -> None:
     assert ShellAdapter(Recorder()).workdir == PurePosixPath("/workspace")
     tool = SandboxShellTool(LocalEnvironment(tmp_path), readonly=True)
     assert tool.name == "run_shell_command" and tool.workdir == tmp_path
+
+
+def test_a_command_can_be_run_without_a_coroutine(tmp_path: Path) -> None:
+    adapter = ShellAdapter(LocalEnvironment(tmp_path), blocked=["rm"])
+    assert adapter.run_sync("echo a") == "a"
+    assert adapter.run_sync("rm f", context=None) == "Command not allowed: 'rm f'"
+    assert LocalSandbox(tmp_path).exec_sync(["sh", "-c", "echo $A; exit 3"], env={"A": "b"}).exit_code == 3
+    assert ShellAdapter(Recorder()).run_sync("ls") == "ran"
+
+    async def in_a_loop() -> None:
+        assert adapter.run_sync("echo a") == "a"
+        assert await adapter.run("echo b") == "b"
+        for sandbox in (Recorder(), CallableFactory(Recorder)):
+            with pytest.raises(RuntimeError, match="cannot be invoked from inside an active event loop"):
+                ShellAdapter(sandbox).run_sync("ls")
+
+    asyncio.run(in_a_loop())
+
+
+def test_a_tool_takes_an_adapter_with_its_filters(tmp_path: Path) -> None:
+    adapter = ShellAdapter(LocalEnvironment(tmp_path), allowed=["echo"])
+    tool = SandboxShellTool(adapter, name="sh")
+    assert (tool._adapter, tool.workdir, tool.name) == (adapter, tmp_path, "sh")
+    assert SandboxShellTool(LocalSandbox(tmp_path)).workdir == tmp_path
+    for filters in ({"allowed": ["ls"]}, {"blocked": []}, {"ignore": ["x"]}, {"readonly": True}, {"shell": True}):
+        with pytest.raises(ValueError, match="not allowed when passing a pre-built ShellAdapter"):
+            SandboxShellTool(adapter, **filters)
+
+
+def test_a_factory_calls_its_function_for_each_sandbox() -> None:
+    opened: list[Any] = []
+    ended: list[Any] = []
+
+    class Closing(Recorder):
+        async def __aexit__(self, *_: object) -> None:
+            ended.append(self)
+
+    def plain() -> Recorder:
+        opened.append(None)
+        return Closing()
+
+    async def with_context(context: Any) -> Recorder:
+        opened.append(context)
+        return Closing()
+
+    async def work() -> None:
+        for builder in (plain, with_context):
+            adapter = ShellAdapter(CallableFactory(builder))
+            assert await adapter.run("ls", context="context") == "ran"
+            assert adapter.workdir == PurePosixPath("/workspace")
+
+    asyncio.run(work())
+    assert opened == [None, "context"] and len(set(map(id, ended))) == 2
+    assert isinstance(CallableFactory(plain), SandboxFactory)
 
 
 def test_commands_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:

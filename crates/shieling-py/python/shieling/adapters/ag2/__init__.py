@@ -24,6 +24,7 @@ from ._filter import (
     split_command,
 )
 from ._framework import (
+    CallableFactory,
     CodeEnvironment,
     CodeLanguage,
     CodeRunResult,
@@ -42,6 +43,7 @@ __all__ = [
     "READONLY_COMMANDS",
     "SANDBOX_READONLY_COMMANDS",
     "SHELL_READONLY_COMMANDS",
+    "CallableFactory",
     "CodeAdapter",
     "CodeEnvironment",
     "CodeLanguage",

@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from inspect import Parameter, isawaitable, signature
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 __all__ = [
+    "CallableFactory",
     "CodeEnvironment",
     "CodeLanguage",
     "CodeRunResult",
@@ -170,6 +172,34 @@ class SingletonFactory:
     async def open(self, context: Any = None) -> AsyncGenerator[Sandbox, None]:
         """The same sandbox at each call."""
         yield self._sandbox
+
+
+class CallableFactory:
+    """A factory that calls a function for each sandbox, and closes that sandbox afterwards. AG2 0.13 and 0.14 have it.
+
+    Args:
+        builder: Returns a sandbox. It may be ``async``, and may take the context of the agent's run.
+    """
+
+    def __init__(self, builder: Callable[..., Any]) -> None:
+        self._builder = builder
+        self._takes_context = _takes_an_argument(builder)
+
+    @asynccontextmanager
+    async def open(self, context: Any = None) -> AsyncGenerator[Sandbox, None]:
+        """A new sandbox, which is closed at the end."""
+        made = self._builder(context) if self._takes_context else self._builder()
+        sandbox: Any = await made if isawaitable(made) else made
+        async with sandbox:
+            yield sandbox
+
+
+def _takes_an_argument(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for one in parameters)
 
 
 if not TYPE_CHECKING:

@@ -8,9 +8,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
 from .._execution import (
@@ -49,6 +50,25 @@ _READ_BY_BASH = re.compile(
     r"(?:BASH.*|SHELLOPTS|POSIXLY_CORRECT|IFS|PS4|PPID|U?EUID|UID|RANDOM|SRANDOM|SECONDS|LINENO|OLDPWD|OPT(?:IND|ERR|ARG)"
     r"|PWD|HISTCMD|FUNCNEST|DIRSTACK|GROUPS|EPOCH.*)\Z"
 )
+
+
+T = TypeVar("T")
+
+
+def _result_of(call: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end: here, or in a thread where this one already runs an event loop, which waits."""
+    if not _in_a_loop():
+        return asyncio.run(call)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, call).result()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _program(argv: Sequence[str], host: dict[str, str], given: dict[str, str]) -> tuple[str, dict[str, str]]:
@@ -158,6 +178,12 @@ class LocalSandbox(SandboxBase):
     def supported_languages(self) -> tuple[Any, ...]:
         """The languages that were given to the constructor."""
         return self._languages
+
+    def exec_sync(
+        self, argv: list[str], *, env: dict[str, str] | None = None, timeout: float | None = None
+    ) -> ExecResult:
+        """As `exec`, for a caller that is no coroutine. AG2 0.13 and 0.14 have it."""
+        return _result_of(self.exec(argv, env=env, timeout=timeout))
 
     async def exec(
         self, argv: list[str], *, env: dict[str, str] | None = None, timeout: float | None = None
@@ -413,6 +439,20 @@ class ShellAdapter(Filtered):
             return None
         return search_path(sandbox._env_vars, self._env)
 
+    def run_sync(self, command: str, *, context: Any = None) -> str:
+        """As `run`, for a caller that is no coroutine. AG2 0.13 and 0.14 have it.
+
+        Raises `RuntimeError` in a thread that runs an event loop, unless the sandbox is a `LocalSandbox`: another one may
+        need that loop.
+        """
+        sandbox = self._factory.sandbox if isinstance(self._factory, SingletonFactory) else None
+        if _in_a_loop() and not isinstance(sandbox, LocalSandbox):
+            raise RuntimeError(
+                f"{type(self).__name__}.run_sync() cannot be invoked from inside an active event loop. Drive the "
+                "underlying SandboxFactory directly from async callers."
+            )
+        return _result_of(self.run(command, context=context))
+
     async def run(self, command: str, *, context: Any = None) -> str:
         """Run a command, and return its output, or the reason why it did not run."""
         argv = ["sh", "-c", command]
@@ -439,7 +479,8 @@ class SandboxShellTool(ShellToolBase):
     """Gives an agent of AG2 1.x one tool that runs shell commands.
 
     Args:
-        environment: Where commands run. Default: `LocalEnvironment`.
+        environment: Where commands run: a factory, a sandbox, or a `ShellAdapter`, which has its filters already.
+            Default: `LocalEnvironment`.
         allowed: See `ShellAdapter`, as for the other filters.
         blocked: See `ShellAdapter`.
         ignore: See `ShellAdapter`.
@@ -453,7 +494,7 @@ class SandboxShellTool(ShellToolBase):
 
     def __init__(
         self,
-        environment: SandboxFactory | None = None,
+        environment: SandboxFactory | Sandbox | ShellAdapter | None = None,
         *,
         allowed: list[str] | None = None,
         blocked: list[str] | None = None,
@@ -464,10 +505,24 @@ class SandboxShellTool(ShellToolBase):
         middleware: Iterable[Any] = (),
         shell: bool = False,
     ) -> None:
-        backend = LocalEnvironment() if environment is None else environment
-        adapter = ShellAdapter(backend, allowed=allowed, blocked=blocked, ignore=ignore, readonly=readonly, shell=shell)
+        if isinstance(environment, ShellAdapter):
+            if any(filter is not None for filter in (allowed, blocked, ignore)) or readonly or shell:
+                raise ValueError(
+                    "Filter arguments (allowed/blocked/ignore/readonly/shell) are not allowed when passing a pre-built "
+                    "ShellAdapter — configure them on the adapter instead."
+                )
+            adapter = environment
+        else:
+            adapter = ShellAdapter(
+                LocalEnvironment() if environment is None else environment,
+                allowed=allowed,
+                blocked=blocked,
+                ignore=ignore,
+                readonly=readonly,
+                shell=shell,
+            )
         if description is None:
-            if adapter.restricted and not shell:
+            if adapter.restricted and not adapter._shell:
                 description = (
                     "Execute a command in the working directory: {workdir}. It runs without a shell, "
                     "so pipes, redirects, chaining, globs and variables are not available."
