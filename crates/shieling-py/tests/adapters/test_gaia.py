@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from confined import need
 
+from shieling.adapters import gaia
 from shieling.adapters.gaia import DANGEROUS_SHELL_OPERATORS, ShellToolsMixin
 from shieling.adapters.gaia import _mixin as mixin
 
@@ -554,3 +555,22 @@ def test_a_text_that_cannot_be_given_to_a_program_was_not_executed(root: Path) -
     for text in ("cat a\0b", "cat \udcff"):
         found = Agent().run_shell_command(text)
         assert found["executed"] is False and found["error"].startswith("Invalid command syntax"), found
+
+
+def test_nothing_passes_without_its_checks() -> None:
+    tools = Agent()
+    assert tools.full_access_active() is tools.bypass_gates_active() is False
+    for command in gaia.DEVELOPER_COMMANDS - {"git"}:
+        assert tools.run_shell_command(f"{command} x")["executed"] is False
+
+
+def test_a_granted_program_may_be_alone() -> None:
+    granted = frozenset({"make"})
+    assert gaia._is_lone_granted_segment([["/usr/bin/make", "-n"]], granted)
+    for segments, grants in (
+        ([["make"], ["head"]], granted),
+        ([["ls"]], granted),
+        ([["make"]], frozenset()),
+        ([], granted),
+    ):
+        assert not gaia._is_lone_granted_segment(segments, grants)

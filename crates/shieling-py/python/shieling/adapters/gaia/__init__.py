@@ -17,15 +17,21 @@ from ._rules import (
     DANGEROUS_FIND_ACTIONS,
     DANGEROUS_PS_PATTERNS,
     DANGEROUS_SHELL_OPERATORS,
+    DEVELOPER_COMMANDS,
     SAFE_GIT_COMMANDS,
     SAFE_PS_CMDLET_PREFIXES,
+    is_lone_granted,
 )
+
+# Under GAIA's name.
+_is_lone_granted_segment = is_lone_granted
 
 __all__ = [
     "ALLOWED_COMMANDS",
     "DANGEROUS_FIND_ACTIONS",
     "DANGEROUS_PS_PATTERNS",
     "DANGEROUS_SHELL_OPERATORS",
+    "DEVELOPER_COMMANDS",
     "MAX_OUTPUT_CHARS",
     "SAFE_GIT_COMMANDS",
     "SAFE_PS_CMDLET_PREFIXES",

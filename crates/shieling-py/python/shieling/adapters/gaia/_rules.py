@@ -7,7 +7,7 @@ options of these programs, and which of them write, delete, or run another progr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .._quoting import unescaped
@@ -72,6 +72,12 @@ ALLOWED_COMMANDS = set(
     ]
 )
 """The programs that may run."""
+
+DEVELOPER_COMMANDS = frozenset(
+    "python python3 pytest node npm make cmake go cargo gh git sed awk curl sleep timeout export cp mv".split()
+)
+"""What GAIA runs besides under full access, which this adapter does not have: here it is refused, but for what ``git``
+reads and what a skill of the agent grants."""
 
 SAFE_GIT_COMMANDS = set(
     ["status", "log", "show", "diff", "branch", "remote", "ls-files", "ls-tree", "describe", "rev-parse", "help"]
@@ -237,6 +243,11 @@ def program(word: str) -> str:
     """The program's name as the list has it: in lower case, and without the directory of the system's programs."""
     found = _SYSTEM.match(word)
     return (found.group(1) if found else word).lower()
+
+
+def is_lone_granted(segments: Sequence[Sequence[str]], granted: Collection[str]) -> bool:
+    """Tell whether the commands of a pipeline are one of a program that a skill of the agent grants."""
+    return len(segments) == 1 and program("".join(segments[0][:1])) in granted
 
 
 def has_operator(command: str) -> bool:
