@@ -18,7 +18,7 @@ pub enum ChangesError {
         source: io::Error,
     },
     /// Directories nest deeper than a set can have.
-    #[error("`{}` is nested deeper than {levels} directories", path.display())]
+    #[error("`{}` is nested deeper than {levels} directories", beginning(path))]
     TooDeep {
         /// The first path beyond the bound, relative to the workspace.
         path: PathBuf,
@@ -160,6 +160,16 @@ fn readable(bytes: u64) -> String {
     }
 }
 
+/// The beginning of a path that is too long to be told.
+fn beginning(path: &Path) -> String {
+    const TOLD: usize = 200;
+    let whole = path.display().to_string();
+    match whole.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", &whole[..end]),
+        None => whole,
+    }
+}
+
 fn incomplete(is_live: bool) -> &'static str {
     match is_live {
         true => "commands still work on a copy of its workspace, and their changes are stored when that ends",
@@ -180,5 +190,20 @@ impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
             path: path.as_ref().to_path_buf(),
             source: error.into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_too_deep_is_not_told_whole() {
+        let path = PathBuf::from("d/".repeat(300));
+        let told = ChangesError::TooDeep { path, levels: 256 }.to_string();
+        assert!(
+            told.len() < 260 && told.contains("…` is nested deeper than 256"),
+            "{told}"
+        );
     }
 }
