@@ -46,7 +46,7 @@ use shieling_jail::message::Hide;
 use super::guard::{self, HINTS};
 use super::place::below;
 use super::steps::{LINKS, Steps};
-use super::{Restrictions, writable};
+use super::{Restrictions, refused, writable};
 use crate::enforcement::Hidden;
 use crate::outcome::{Hint, HintKind};
 
@@ -764,8 +764,8 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }
 
-/// What of an error output is due to a name that is held: a line that says "busy" and names it.
-pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>) -> Vec<Hint> {
+/// What of an error output is due to a name that is held, or to a hidden file, which stays: a line that says "busy" and names it.
+pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hides: impl Fn(&Path) -> bool) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     for line in stderr.lines().filter(|line| line.to_ascii_lowercase().contains(BUSY)) {
         // By its path, or by its name alone, as from the directory that it lies in.
@@ -777,6 +777,23 @@ pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>) -> Vec<Hint> {
             ))
         });
         let Some((_, path)) = named.max_by_key(|(much, path)| (*much, path.as_os_str().len())) else {
+            let path = refused::quoted(line).map(Path::new);
+            let Some(path) = path.filter(|path| path.is_relative() && path.file_name().is_some() && hides(path)) else {
+                continue;
+            };
+            if hints.len() < HINTS && hints.iter().all(|hint| hint.path.as_deref() != Some(path)) {
+                hints.push(Hint {
+                    kind: HintKind::Protected,
+                    because: format!(
+                        "`{}` is hidden by the policy: it can be neither moved nor removed, nor can a directory that holds it",
+                        path.display()
+                    ),
+                    instead: "what else the command was to remove may be gone; have a person remove the rest outside of the \
+                              sandbox"
+                        .to_owned(),
+                    path: Some(path.to_path_buf()),
+                });
+            }
             continue;
         };
         if hints.len() == HINTS || hints.iter().any(|hint| hint.path.as_ref() == Some(path)) {

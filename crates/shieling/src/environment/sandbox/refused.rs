@@ -58,7 +58,7 @@ pub(super) fn explain(stderr: &str) -> Option<Hint> {
 }
 
 /// What stands between the first two quotation marks of a line.
-fn quoted(line: &str) -> Option<&str> {
+pub(super) fn quoted(line: &str) -> Option<&str> {
     let mut parts = line.split(['\'', '‘', '’', '"']);
     parts.nth(1)
 }

@@ -384,8 +384,11 @@ fn an_error_that_names_a_held_directory_is_explained() {
         ("mv: cannot move 'c' to 'x': Device or resource busy", None),
         ("mv: cannot move 'reconfig' to 'bx': Device or resource busy", None),
         ("mv: cannot move 'a/config' to 'x': No such file or directory", None),
+        ("rm: cannot remove 'e/.env': Device or resource busy", Some("e/.env")),
+        ("rm: cannot remove 'e/env': Device or resource busy", None),
+        ("rm: cannot remove '/proc/.env': Device or resource busy", None),
     ] {
-        let hints = explain(line, &held);
+        let hints = explain(line, &held, |path| path.ends_with(".env"));
         let found = hints.first().and_then(|hint| hint.path.as_ref()?.to_str());
         assert_eq!((found, hints.len() < 2), (expected, true), "{line}");
     }
