@@ -407,6 +407,29 @@ def test_a_call_that_comes_while_the_tool_closes_fails(tmp_path: Path) -> None:
     assert mine == theirs == (True, None, False, [True, True])
 
 
+@pytest.mark.parametrize(
+    ("prepared", "command", "expected"),
+    [
+        ("trap : INT", "printf 'part\\n'; sleep 30", (130, "1/tmp")),
+        ("trap : INT", "printf 'part\\n'; trap '' INT; sleep 30", (124, "")),
+        ("true", "printf 'part\\n'; sleep 30", (124, "")),
+    ],
+)
+def test_another_shell_keeps_its_state_at_a_timeout_if_it_survives_the_interrupt(
+    prepared: str, command: str, expected: Any, tmp_path: Path
+) -> None:
+    async def go(package: Any) -> Any:
+        async with package.LocalShellTool(shell="/bin/sh", workdir=tmp_path, confine_workdir=False) as tool:
+            await tool.run(f"{prepared}; X=1; cd /tmp")
+            late = await tool.run(command, timeout=0.5)
+            after = await tool.run('printf %s "$X"; [ -z "$X" ] || pwd', timeout=10)
+            return (late.exit_code, after.stdout), late.stdout, late.timed_out, getattr(late, "session_restarted", None)
+
+    theirs, mine = (asyncio.run(go(package)) for package in PAIR)
+    assert mine[:3] == theirs[:3] and mine[0] == expected
+    assert mine[3] is (expected[0] == 124)
+
+
 @pytest.mark.parametrize("mode", ["persistent", "stateless"])
 def test_a_timeout_looks_the_same(mode: Any, tmp_path: Path) -> None:
     async def go(package: Any) -> Any:

@@ -212,6 +212,32 @@ def test_the_own_process_group_and_that_of_strangers_are_not_signalled(monkeypat
     run(work())
 
 
+def test_only_the_group_of_the_process_that_was_told_of_is_interrupted() -> None:
+    def told(pid: int) -> _killtree.ProcessEntry:
+        found = _killtree.parse_entry(Path(f"/proc/{pid}/stat").read_text())
+        assert found is not None
+        return found
+
+    async def work() -> None:
+        leader = await asyncio.create_subprocess_exec(
+            "sh", "-c", "echo $$; sleep 60; true", stdout=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        entry = told(leader.pid)
+        while len(tree := _killtree._tree(_killtree._table(), [leader.pid])) < 2:
+            await asyncio.sleep(0.01)
+        (member,) = tree.keys() - {leader.pid}
+        for other in (told(member), entry._replace(start="1"), entry._replace(parent=0), told(os.getpid())._replace(start="1")):
+            assert not _killtree.interrupt_group(other)
+        assert _killtree.interrupt_group(entry)
+        assert await leader.wait() == -signal.SIGINT
+        assert leader.stdout is not None and await leader.stdout.read() == b"%d\n" % leader.pid
+        assert not _killtree.interrupt_group(entry)
+
+    run(work())
+    for text in ("", "12", "x (a) b", "12 (a) S 1"):
+        assert _killtree.parse_entry(text) is None
+
+
 def test_taskkill_is_the_systems_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_killtree, "_taskkill_path", None)
     monkeypatch.setenv("SystemRoot", str(tmp_path))

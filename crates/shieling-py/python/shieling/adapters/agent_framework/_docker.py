@@ -258,6 +258,8 @@ class ShellSession(PipedSession):
         max_output_bytes: Bytes kept of each stream.
     """
 
+    _is_here = False
+
     def __init__(
         self,
         argv: Sequence[str],

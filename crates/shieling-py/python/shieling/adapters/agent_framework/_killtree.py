@@ -23,9 +23,10 @@ _has_psutil = psutil is not None
 _taskkill_path: str | None = None
 
 
-class _Process(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process of this host."""
 
+    pid: int
     parent: int
     group: int
     start: str
@@ -115,26 +116,47 @@ async def _ended(proc: asyncio.subprocess.Process, grace: float) -> bool:
     return True
 
 
-def _table() -> dict[int, _Process]:
+def _table() -> dict[int, ProcessEntry]:
     """Returns the processes of this host by their numbers; none where there is no `/proc`."""
     pids = [int(directory.name) for directory in Path("/proc").glob("[0-9]*")]
     return {pid: one for pid in pids if (one := _table_entry(pid)) is not None}
 
 
-def _table_entry(pid: int) -> _Process | None:
+def _table_entry(pid: int) -> ProcessEntry | None:
     try:
-        # Behind the name, which may hold anything.
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return parse_entry(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
     except OSError:
         return None
-    return _Process(int(fields[1]), int(fields[2]), fields[19])
 
 
-def _is_child(table: dict[int, _Process], pid: int) -> bool:
+def parse_entry(text: str) -> ProcessEntry | None:
+    """Returns the process that the text of a file `/proc/PID/stat` tells of."""
+    # Behind the name, which may hold anything.
+    pid, fields = text.partition(" ")[0], text.rpartition(")")[2].split()
+    if not pid.isdigit() or len(fields) < 20:
+        return None
+    return ProcessEntry(int(pid), int(fields[1]), int(fields[2]), fields[19])
+
+
+def interrupt_group(leader: ProcessEntry) -> bool:
+    """Sends SIGINT to the process group of `leader`, and returns whether it did.
+
+    It does not unless `leader` is the leader and still the process that it was. What a shell elsewhere tells of itself is
+    that of no process here.
+    """
+    if sys.platform == "win32" or leader.group != leader.pid or _table_entry(leader.pid) != leader:
+        return False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader.group, signal.SIGINT)
+        return True
+    return False
+
+
+def _is_child(table: dict[int, ProcessEntry], pid: int) -> bool:
     return pid in table and table[pid].parent == os.getpid()
 
 
-def _tree(table: dict[int, _Process], roots: Iterable[int]) -> dict[int, _Process]:
+def _tree(table: dict[int, ProcessEntry], roots: Iterable[int]) -> dict[int, ProcessEntry]:
     """Returns the processes `roots` and all that descend from them."""
     members = set(roots)
     while more := {pid for pid, one in table.items() if one.parent in members} - members:
@@ -142,7 +164,7 @@ def _tree(table: dict[int, _Process], roots: Iterable[int]) -> dict[int, _Proces
     return {pid: table[pid] for pid in members if pid in table}
 
 
-def _group(pid: int, table: dict[int, _Process], tree: dict[int, _Process]) -> int | None:
+def _group(pid: int, table: dict[int, ProcessEntry], tree: dict[int, ProcessEntry]) -> int | None:
     """Returns the process group of `pid`; `None` if there is none that may be signalled.
 
     A group may be if one of `tree` is in it, or nobody, and neither this process nor one above it is.
@@ -161,7 +183,7 @@ def _group(pid: int, table: dict[int, _Process], tree: dict[int, _Process]) -> i
     return group if group != os.getpgrp() and (not members or members & tree.keys()) else None
 
 
-def _signal_all(tree: dict[int, _Process], group: int | None, number: signal.Signals) -> None:
+def _signal_all(tree: dict[int, ProcessEntry], group: int | None, number: signal.Signals) -> None:
     """Sends a signal to the group, and to those of `tree` that are not in it."""
     if group is not None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

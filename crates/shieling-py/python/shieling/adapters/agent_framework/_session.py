@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ... import AsyncProcess, AsyncSession, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
 from ..._options import is_utf8
 from .._execution import NO_LIMIT_SECONDS, approval_options, given_variables, time_limit
+from ._killtree import ProcessEntry, interrupt_group, parse_entry
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
 from ._truncate import around_marker, truncate_head_tail, truncate_text_head_tail
@@ -481,12 +482,18 @@ class PipedSession(ShellSession):
     """A POSIX shell that reads commands from its standard input.
 
     Commands are passed to `eval` as one quoted word and read nothing, so that comments, open quotes
-    and programs that read do not disturb the conversation. At a timeout, at a cancellation and when
-    a command ends the shell, the shell is replaced; the result says so with `session_restarted`.
+    and programs that read do not disturb the conversation. At a cancellation and when a command ends
+    the shell, the shell is replaced; the result says so with `session_restarted`. So it is at a timeout,
+    unless the shell is on this host and goes on within two seconds of a SIGINT, as it does with a trap for
+    it: then the command's exit code is that of the interrupted command.
     Subclasses run a shell elsewhere and say how to stop what it started there.
     """
 
+    _is_here = True
+    """Whether the shell is a process of this host where the environment is `local`."""
+
     _proc: AsyncProcess | None = None
+    _leader: ProcessEntry | None = None
     _stdout: _Reply | None = None
     _stderr: _Reply | None = None
 
@@ -510,6 +517,7 @@ class PipedSession(ShellSession):
         )
         limit = max(self._max_output_bytes, 64 * 1024)
         self._proc = process
+        self._leader = None
         self._stdout = _Reply(process.stdout, limit)
         self._stderr = _Reply(process.stderr, limit)
         # The sentinels go to copies of the first streams, wherever a command sends its own.
@@ -531,20 +539,30 @@ class PipedSession(ShellSession):
         stdout.kept.clear()
         stderr.kept.clear()
         exit_code, timed_out, alive = -1, False, True
+        conversation = asyncio.ensure_future(
+            self._converse(process, stdout, stderr, command, sentinel)
+        )
         try:
-            exit_code, alive = await asyncio.wait_for(
-                self._converse(process, stdout, stderr, command, sentinel), timeout
-            )
-        except asyncio.TimeoutError:
-            exit_code, timed_out, alive = 124, True, False
+            await asyncio.wait({conversation}, timeout=timeout)
+            if not conversation.done():
+                timed_out = True
+                if self._leader is not None and interrupt_group(self._leader):
+                    await asyncio.wait({conversation}, timeout=_SHUTDOWN_GRACE)
+            if conversation.done():
+                exit_code, alive = conversation.result()
+            if timed_out and not (conversation.done() and alive):
+                exit_code, alive = 124, False
         except asyncio.CancelledError:
+            conversation.cancel()
             await self._stop()
             raise
+        conversation.cancel()
+        await asyncio.wait({conversation})
         if not alive:
             await self._stop()
         cap = self._max_output_bytes
         # As in `BashSession`.
-        ended = not timed_out
+        ended = alive or not timed_out
         text, cut_stdout = stdout.kept.cut(cap, strip=ended, as_text=ended)
         errors, cut_stderr = stderr.kept.cut(cap, as_text=ended)
         result = ShellResult(
@@ -562,6 +580,8 @@ class PipedSession(ShellSession):
     ) -> tuple[int, bool]:
         """Returns the exit code, and whether the shell still runs."""
         try:
+            if self._leader is None and self._is_here and self._environment == "local":
+                await self._ask_who(process, stdout, sentinel)
             await process.write(self._build_script(command, sentinel))
         except ShielingError:
             pass  # The shell has ended; its streams tell the rest.
@@ -571,6 +591,16 @@ class PipedSession(ShellSession):
             return _parse_rc(rest + b"\n"), True
         outcome = await guarded(process.wait())
         return exit_code_of(outcome), False
+
+    async def _ask_who(self, process: AsyncProcess, stdout: _Reply, sentinel: str) -> None:
+        """Has the shell tell which process it is, for what is to be interrupted at a timeout."""
+        await process.write(
+            "{ read -r __af_rc </proc/$$/stat; } 2>/dev/null; "
+            f"command printf '\\n{sentinel}_%s\\n' \"$__af_rc\" >&8; unset __af_rc\n"
+        )
+        answer = await stdout.until(f"\n{sentinel}_".encode())
+        stdout.kept.clear()
+        self._leader = None if answer is None else parse_entry(answer.decode(errors="replace"))
 
     def _build_script(self, command: str, sentinel: str) -> str:
         """Returns the input for one command: the command, then a line with its exit code.
@@ -586,6 +616,7 @@ class PipedSession(ShellSession):
 
     async def _stop(self) -> None:
         process, self._proc = self._proc, None
+        self._leader = None
         if process is not None:
             await process.kill()
 
