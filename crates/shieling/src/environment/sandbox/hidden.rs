@@ -765,7 +765,7 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
 }
 
 /// What of an error output is due to a name that is held, or to a hidden file, which stays: a line that says "busy" and names it.
-pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hides: impl Fn(&Path) -> bool) -> Vec<Hint> {
+pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hidden: Option<&dyn Hidden>) -> Vec<Hint> {
     let mut hints: Vec<Hint> = Vec::new();
     for line in stderr.lines().filter(|line| line.to_ascii_lowercase().contains(BUSY)) {
         // By its path, or by its name alone, as from the directory that it lies in.
@@ -778,6 +778,7 @@ pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hides: impl Fn(&Pa
         });
         let Some((_, path)) = named.max_by_key(|(much, path)| (*much, path.as_os_str().len())) else {
             let path = refused::quoted(line).map(Path::new);
+            let hides = |path: &Path| hidden.is_some_and(|hidden| hidden.hides(path, false));
             let Some(path) = path.filter(|path| path.is_relative() && path.file_name().is_some() && hides(path)) else {
                 continue;
             };

@@ -906,9 +906,7 @@ impl Environment for Sandbox {
             .as_mut()
             .map_or_else(Vec::new, |guard| guard.explain(outcome));
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let hidden = self.restrictions().hidden.clone();
-        let hides = |path: &Path| hidden.as_ref().is_some_and(|hidden| hidden.hides(path, false));
-        for hint in hidden::explain(&outcome.stderr, &held, hides) {
+        for hint in hidden::explain(&outcome.stderr, &held, self.restrictions().hidden.as_deref()) {
             if hints.iter().all(|other| other.path != hint.path) {
                 hints.push(hint);
             }
