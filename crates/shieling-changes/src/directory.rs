@@ -359,7 +359,11 @@ impl Directory {
             *deep += 1;
             return self.rename(name, top, OsStr::new(&moved_name(*deep)));
         }
-        let inside = self.child(name)?;
+        // Somebody else may remove it as well.
+        let inside = match self.child(name) {
+            Err(Errno::NOENT) => return Ok(()),
+            inside => inside?,
+        };
         if Node::of(&inside)?.mode & 0o300 != 0o300 {
             rustix::fs::fchmod(&inside, Mode::RWXU)?;
         }
@@ -370,7 +374,10 @@ impl Directory {
                 Err(errno) => return Err(errno),
             }
         }
-        rustix::fs::unlinkat(self, name, AtFlags::REMOVEDIR)
+        match rustix::fs::unlinkat(self, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed,
+        }
     }
 
     /// Whether a name is an overlay's mark that nothing is there.

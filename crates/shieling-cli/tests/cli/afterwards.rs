@@ -186,15 +186,16 @@ fn listed() -> BTreeSet<&'static str> {
 /// What stands before that list.
 const LISTED: &str = "can fire while the job runs";
 
-/// The last thing that a job makes: it is taken back in `direct`, and what was made before it is judged by then.
-const LAST: &str = "zz/.vscode/tasks.json";
+/// The last thing that a job makes: it is taken back in `direct`, and what was made before it is judged by then. Of what is judged
+/// in one look, the first in order is taken back last.
+const LAST: &str = "!/.vscode/tasks.json";
 
 /// Has a job attack, and then run on. Says whether something ran in the hands of the user while it did, and fails if
 /// something did later.
 fn attack_by_a_job(place: &Place, mode: &str, attack: &Attack) -> Result<bool, String> {
     let mut server = Server::start_by(Shieling::in_workspace(), shieling(place, "mcp", mode), json!({}));
     let text = format!(
-        "({}\n)\nmkdir -p $W/zz/.vscode; printf '{{' >$W/{LAST}; echo attacked; sleep 1000",
+        "({}\n)\nmkdir -p $W/!/.vscode; printf '{{' >$W/{LAST}; echo attacked; sleep 1000",
         attack.script
     );
     let (_, job) = server.shell(json!({"command": text, "background": true}));
