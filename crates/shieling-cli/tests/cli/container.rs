@@ -439,8 +439,9 @@ fn an_agent_has_a_new_container_for_each_command_where_that_is_asked() {
         let text = "cat /tmp/x; echo left >/tmp/x; cat note; cat /proc/sys/kernel/hostname";
         std::fs::write(of.workspace().join("note"), "of the user\n").expect("room");
         let mut names = std::collections::BTreeSet::new();
-        for _ in 0..2 {
-            let (_, outcome) = of.shell(json!({"command": text, "session": ""}));
+        for call in [json!({"command": text}), json!({"command": text, "session": ""})] {
+            let (_, outcome) = of.shell(call);
+            assert_eq!(outcome["session"], json!(null), "{kind:?}: {outcome}");
             let stdout = outcome["stdout"]
                 .as_str()
                 .unwrap_or_else(|| panic!("{kind:?}: {outcome}"));
@@ -450,11 +451,8 @@ fn an_agent_has_a_new_container_for_each_command_where_that_is_asked() {
             names.insert(name.to_owned());
         }
         assert_eq!(names.len(), 2, "{kind:?}: {names:?}");
-        let (told, _) = of.shell(json!({"command": "true"}));
-        assert!(
-            told.contains("run it without a session (`session` empty)"),
-            "{kind:?}: {told}"
-        );
+        let (told, _) = of.shell(json!({"command": "true", "session": "other"}));
+        assert!(told.contains("there are no sessions here"), "{kind:?}: {told}");
         let (_, exit, ..) = of.end();
         assert_eq!(exit, Some(0), "{kind:?}");
         assert_eq!(engine.containers(), Vec::<String>::new(), "{kind:?}");
