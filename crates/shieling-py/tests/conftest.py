@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,13 @@ import pytest
 from shieling import Shieling
 
 LOCAL: dict[str, Any] = {"approval": "policy"}
+
+
+def pytest_configure() -> None:
+    # A shell without job control starts what it leaves in the background with SIGINT ignored, and so would be all that the
+    # tests start, which interrupt some of it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @functools.cache
