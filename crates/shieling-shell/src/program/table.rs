@@ -894,9 +894,8 @@ fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
 /// What is known of a program, by its name without directories. An interpreter is known with a version in its name, too.
 pub(crate) fn find(name: &str) -> Option<&'static Program> {
     exactly(name).or_else(|| {
-        let bare = without_version(name);
-        let is_known = |program: &&Program| bare.len() < name.len() && program.is_interpreter(bare);
-        exactly(bare).filter(is_known)
+        let bare = Some(without_version(name)).filter(|bare| bare.len() < name.len())?;
+        exactly(bare).filter(|program| program.is_interpreter(bare))
     })
 }
 

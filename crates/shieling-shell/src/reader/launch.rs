@@ -690,7 +690,6 @@ impl Reader<'_> {
         Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
     }
 
-    /// Launches the rest of a builtin's arguments as a command.
     /// Follows a shell with options among the words of a program of which it is not known what it does with them: a wrapper
     /// starts it.
     fn shells_among(&mut self, run: &Run) -> Result<(), Unreadable> {
@@ -705,6 +704,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Launches the rest of a builtin's arguments as a command.
     fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
         let Some(first) = argv.first() else {
             if run.more {

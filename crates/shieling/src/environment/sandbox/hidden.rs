@@ -766,6 +766,9 @@ fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
 
 /// What of an error output is due to a name that is held, or to a hidden file, which stays: a line that says "busy" and names it.
 pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hidden: Option<&dyn Hidden>) -> Vec<Hint> {
+    let hides = |path: &&Path| {
+        path.is_relative() && path.file_name().is_some() && hidden.is_some_and(|hidden| hidden.hides(path, false))
+    };
     let mut hints: Vec<Hint> = Vec::new();
     for line in stderr.lines().filter(|line| line.to_ascii_lowercase().contains(BUSY)) {
         // By its path, or by its name alone, as from the directory that it lies in.
@@ -776,41 +779,32 @@ pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>, hidden: Option<&dy
                 path,
             ))
         });
-        let Some((_, path)) = named.max_by_key(|(much, path)| (*much, path.as_os_str().len())) else {
-            let path = refused::quoted(line).map(Path::new);
-            let hides = |path: &Path| hidden.is_some_and(|hidden| hidden.hides(path, false));
-            let Some(path) = path.filter(|path| path.is_relative() && path.file_name().is_some() && hides(path)) else {
-                continue;
-            };
-            if hints.len() < HINTS && hints.iter().all(|hint| hint.path.as_deref() != Some(path)) {
-                hints.push(Hint {
-                    kind: HintKind::Protected,
-                    because: format!(
-                        "`{}` is hidden by the policy: it can be neither moved nor removed, nor can a directory that holds it",
-                        path.display()
-                    ),
-                    instead: "what else the command was to remove may be gone; have a person remove the rest outside of the \
-                              sandbox"
-                        .to_owned(),
-                    path: Some(path.to_path_buf()),
-                });
-            }
+        let named = named.max_by_key(|(much, path)| (*much, path.as_os_str().len()));
+        let (path, because, instead) = if let Some((_, path)) = named {
+            (
+                path.as_path(),
+                "cannot be renamed or removed: something lies in it, or is reached through it, that is hidden by a pattern for \
+                 this path, and another path would show it",
+                "move what is in it, or have a person rename it outside of the sandbox and adapt `--ignore`; a pattern that names \
+                 no directory, such as `*.pem`, needs none to keep its name",
+            )
+        } else if let Some(path) = refused::quoted(line).map(Path::new).filter(hides) {
+            (
+                path,
+                "is hidden by the policy: it can be neither moved nor removed, nor can a directory that holds it",
+                "what else the command was to remove may be gone; have a person remove the rest outside of the sandbox",
+            )
+        } else {
             continue;
         };
-        if hints.len() == HINTS || hints.iter().any(|hint| hint.path.as_ref() == Some(path)) {
+        if hints.len() == HINTS || hints.iter().any(|hint| hint.path.as_deref() == Some(path)) {
             continue;
         }
         hints.push(Hint {
             kind: HintKind::Protected,
-            because: format!(
-                "`{}` cannot be renamed or removed: something lies in it, or is reached through it, that is hidden by \
-                 a pattern for this path, and another path would show it",
-                path.display()
-            ),
-            instead: "move what is in it, or have a person rename it outside of the sandbox and adapt `--ignore`; a \
-                      pattern that names no directory, such as `*.pem`, needs none to keep its name"
-                .to_owned(),
-            path: Some(path.clone()),
+            because: format!("`{}` {because}", path.display()),
+            instead: instead.to_owned(),
+            path: Some(path.to_path_buf()),
         });
     }
     hints

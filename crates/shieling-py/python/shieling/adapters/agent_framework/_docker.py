@@ -286,6 +286,14 @@ class ShellSession(PipedSession):
         await super()._stop()
 
 
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Ends a command of the runtime that is given up."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    with contextlib.suppress(Exception):
+        await process.wait()
+
+
 async def _finish(argv: Sequence[str], timeout: float) -> tuple[int | None, bytes, str]:
     """Runs one command of the runtime; returns its exit code (`None` for none), stdout and stderr."""
     try:
@@ -300,10 +308,7 @@ async def _finish(argv: Sequence[str], timeout: float) -> tuple[int | None, byte
     try:
         out, err = await asyncio.wait_for(process.communicate(), timeout=timeout)
     except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        with contextlib.suppress(Exception):
-            await process.wait()
+        await _kill(process)
         if isinstance(error, asyncio.TimeoutError):
             return None, b"", f"no answer within {timeout:g} s"
         raise
@@ -324,10 +329,7 @@ async def _succeeds(argv: Sequence[str], timeout: float) -> bool:
     try:
         return await asyncio.wait_for(process.wait(), timeout) == 0
     except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        with contextlib.suppress(Exception):
-            await process.wait()
+        await _kill(process)
         if isinstance(error, asyncio.TimeoutError):
             return False
         raise
