@@ -22,7 +22,14 @@ pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
     if options.json {
         crate::print::print_json(&described)?;
     } else {
-        crate::print::write_all(io::stdout().lock(), &described.to_string())?;
+        let mut page = described.to_string();
+        if plan.timeout_of_exec != described.basis.limits.timeout {
+            let minutes = plan.timeout_of_exec.as_secs() / 60;
+            page += &format!(
+                "\nThis is what the MCP server tells. With `shieling exec` a command may take {minutes} min.\n"
+            );
+        }
+        crate::print::write_all(io::stdout().lock(), &page)?;
     }
     Ok(0)
 }

@@ -140,6 +140,8 @@ pub(crate) struct Plan {
     /// Whether nothing may be printed besides.
     pub(crate) quiet: bool,
     timeout: Duration,
+    /// The same for `exec`, whose default fits builds.
+    pub(crate) timeout_of_exec: Duration,
     /// What somebody asked for; the default holds for outcomes alone.
     output_limit: Option<ByteCount>,
     max_output: Size,
@@ -333,6 +335,7 @@ impl Plan {
             | EnvironmentName::Memory => (None, workspace),
         };
         let value = "every environment has this default";
+        let timeout_of_exec = settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get);
         Ok(Self {
             env,
             env_named,
@@ -379,9 +382,10 @@ impl Plan {
             quiet: false,
             // A description asks several programs at once.
             once: matches!(purpose, Purpose::Exec | Purpose::Shell),
+            timeout_of_exec,
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
-                Purpose::Exec => settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get),
+                Purpose::Exec => timeout_of_exec,
                 Purpose::Run | Purpose::Describe | Purpose::Judge => {
                     settings.timeout.or(limits.timeout).expect(value).get()
                 }

@@ -46,6 +46,11 @@ pub(crate) fn set(proc: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Opens the ports below 1024 of this network namespace to whoever has no capability there.
+pub(crate) fn open_low_ports(proc: BorrowedFd<'_>) -> Result<(), Errno> {
+    write(proc, c"sys/net/ipv4/ip_unprivileged_port_start", "0")
+}
+
 fn number(proc: BorrowedFd<'_>, path: &str) -> Result<u64, Errno> {
     let file = rustix::fs::openat(proc, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut bytes = [0_u8; 32];

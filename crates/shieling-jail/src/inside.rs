@@ -1,7 +1,7 @@
 //! How init makes its jail around itself, says what holds, and begins to serve.
 
 use std::fmt::Write as _;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use shieling_jail::message::{self, Answer, Counter, Layer, Ready};
 use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
+use crate::bounds;
 use crate::confine::{self, Confinement};
 use crate::gateway;
 use crate::init::{Init, Over};
@@ -68,6 +69,7 @@ pub(crate) fn in_namespaces(monitor: &OwnedFd, identity: &Identity) -> Over {
         let plan = read(&order.plan)?;
         namespaces(&plan, &order.control)?;
         let mut view = View::build(&plan.view, &own::shown(&plan.foreign, foreign))?;
+        low_ports(&plan, view.proc());
         let (outside, apart, files) = outside(monitor)?;
         // What it shows begins with the groups that this process is in now.
         sys::own_groups().or_refuse(Layer::Other, || "making a cgroup namespace".to_owned())?;
@@ -312,6 +314,14 @@ fn namespaces(plan: &Plan, control: &OwnedFd) -> Step {
         Some(gateway) if plan.network == Network::Loopback => gateway::open(gateway, control),
         Some(_) => refuse(Layer::Network, "a gateway needs a network with a loopback of its own"),
         None => Ok(()),
+    }
+}
+
+/// Lets programs serve ports below 1024 of a loopback of their own, as root's do outside. Where it cannot be allowed
+/// they are refused, as before. Beside a gateway these ports are its own: it serves the hosts that were allowed there.
+fn low_ports(plan: &Plan, proc: Option<BorrowedFd<'_>>) {
+    if let (Network::Loopback, None, Some(proc)) = (plan.network, &plan.gateway, proc) {
+        let _ = bounds::open_low_ports(proc);
     }
 }
 

@@ -127,6 +127,17 @@ fn a_loopback_is_there_unless_none_is_asked_for_and_nothing_else_is() {
 }
 
 #[test]
+fn a_low_port_can_be_served_as_root_serves_it_outside() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
+    let serve = "import socket as s; l = s.create_server(('127.0.0.1', 80)); \
+                 s.create_connection(('127.0.0.1', 80)); print('met')";
+    let ran = exec(&[], &format!("python3 -c \"{serve}\"")).run();
+    assert_eq!(ran.stdout, "met\n", "{ran}");
+}
+
+#[test]
 fn a_failure_for_want_of_a_network_names_the_option_and_no_more_time() {
     let ran = exec(&[], "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").run();
     assert_eq!(ran.exit, Some(6), "{ran}");
@@ -384,9 +395,16 @@ fn describe_starts_it_and_tells_its_limits() {
         "Network      loopback",
         "1 GiB of memory, 99 processes",
         "seccomp",
+        "60 s a command",
+        "With `shieling exec` a command may take 10 min.",
     ] {
         assert!(ran.stdout.contains(part), "{part}: {ran}");
     }
+    let ran = Shieling::in_workspace().args(["describe", "--timeout", "90s"]).run();
+    assert!(
+        ran.stdout.contains("90 s a command") && !ran.stdout.contains("shieling exec"),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -65,10 +65,10 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> WritablePaths 
     notes.extend(waiting(restrictions));
     if let Some(above) = hidden_repository(restrictions) {
         notes.push(format!(
-            "{} is a directory of the repository {}, which is not shown: git finds none here. A person can start with \
-             `--write {1}`.",
+            "{} is a directory of the repository {}, which is not shown: git finds none here. A person can start {}.",
             restrictions.workspace.display(),
             above.display(),
+            to_show(&above, restrictions),
         ));
     }
     WritablePaths {
@@ -119,6 +119,14 @@ fn hidden_repository(restrictions: &Restrictions) -> Option<PathBuf> {
     (!is_shown && restrictions.repository.is_none()).then_some(above)
 }
 
+/// How a person can start so that commands have the repository above the workspace: never by what would be refused.
+fn to_show(above: &Path, restrictions: &Restrictions) -> String {
+    match writable::check_one(above, restrictions) {
+        Ok(()) => format!("with `--write {}`", above.display()),
+        Err(_) => format!("with `--workspace {}`", above.display()),
+    }
+}
+
 /// Adds why something could not be written, where nothing else explains it.
 pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mut Vec<Hint>) {
     if outcome.stderr.contains(NO_REPOSITORY)
@@ -127,7 +135,7 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
         hints.push(Hint {
             kind: HintKind::NotShown,
             because: "the workspace is a directory of this repository, which is not shown".to_owned(),
-            instead: format!("a person can start with `--write {}`", above.display()),
+            instead: format!("a person can start {}", to_show(&above, restrictions)),
             path: Some(above),
         });
     }
@@ -277,7 +285,7 @@ pub(super) fn named(line: &str, words: &str, cwd: &Path) -> Option<PathBuf> {
         .rsplit(": ")
         .find(|part| part.contains('/') || !part.contains(' '));
     let text = quoted
-        .or(bare)
+        .or(bare.map(last_path))
         .map(str::trim)
         .filter(|text| !text.is_empty() && text.len() < 4_096)?;
     // A program's words are not trusted to be a path.
@@ -297,6 +305,18 @@ pub(super) fn named(line: &str, words: &str, cwd: &Path) -> Option<PathBuf> {
     is_clean(&path).then_some(path)
 }
 
+/// Of a part that says something of a path without quotation marks (`cannot create /srv/x`), the path. One that begins with
+/// a path may have spaces in it.
+fn last_path(part: &str) -> &str {
+    let part = part.trim_start();
+    let begins = ["/", "./", "../", "~"].iter().any(|lead| part.starts_with(lead));
+    let at = [" /", " ./", " ../"].iter().filter_map(|lead| part.find(lead)).min();
+    match at {
+        Some(at) if !begins => part.get(at + 1..).unwrap_or(part),
+        _ => part,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,7 +327,16 @@ mod tests {
             ("touch: cannot touch '/srv/x': Read-only file system", "/srv/x"),
             ("touch: cannot touch ‘../a b’: Read-only file system", "/w/a b"),
             ("bash: line 1: ../out.txt: Read-only file system", "/w/out.txt"),
-            ("/bin/sh: 1: cannot create /srv/x: Read-only file system", ""),
+            ("/bin/sh: 1: cannot create /srv/x: Read-only file system", "/srv/x"),
+            (
+                "sed: couldn't open temporary file /etc/sedX: Read-only file system",
+                "/etc/sedX",
+            ),
+            (
+                "sed: couldn't open temporary file ./sedX: Read-only file system",
+                "/w/a/sedX",
+            ),
+            ("cp: /srv/a b: Read-only file system", "/srv/a b"),
             ("OSError: [Errno 30] Read-only file system: '/srv/y'", "/srv/y"),
             (
                 "error: failed to write `/w/t/x`: Read-only file system (os error 30)",

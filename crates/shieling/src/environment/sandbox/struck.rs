@@ -15,6 +15,19 @@ const REFUSED: [&str; 8] = [
     "failed to create new os thread",
 ];
 
+/// How programs word the refusal itself, and what of it says that a process or thread was meant, in lower case.
+const NONE_LEFT: [&str; 4] = [
+    "resource temporarily unavailable",
+    "eagain",
+    "os error 11",
+    "code: 11, kind: wouldblock",
+];
+const STARTING: [&str; 6] = ["fork", "spawn", "thread", "clone", "new process", "what():"];
+
+/// How many of the last lines of the standard output are looked at: where it is the error output, too
+/// (`2>&1 | tail`), whatever the status is then.
+const LAST_LINES: usize = 12;
+
 /// The limits that were reached between `before` and `now`, told with a command that has this outcome.
 pub(super) fn hits(outcome: &Outcome, before: &LimitCounts, now: &LimitCounts) -> Vec<LimitHit> {
     let Some(counts) = &now.of else {
@@ -46,7 +59,7 @@ pub(super) fn hits(outcome: &Outcome, before: &LimitCounts, now: &LimitCounts) -
         });
     }
     let refusals = now.struck.refusals.saturating_sub(before.refusals);
-    let told = counts.tasks_uncounted && tells(&outcome.stderr);
+    let told = counts.tasks_uncounted && (tells(&outcome.stderr, usize::MAX) || tells(&outcome.stdout, LAST_LINES));
     if (refusals > 0 || told)
         && let Some(bound) = counts.limits.pids
     {
@@ -62,11 +75,17 @@ pub(super) fn hits(outcome: &Outcome, before: &LimitCounts, now: &LimitCounts) -
     hits
 }
 
-/// Whether error output says that a process or thread was refused. The only trace of it where the limit is a
+/// Whether these last lines say that a process or thread was refused. The only trace of it where the limit is a
 /// resource limit.
-fn tells(stderr: &str) -> bool {
-    let tail = end_of(stderr).to_ascii_lowercase();
-    tail.lines().any(|line| REFUSED.iter().any(|said| line.contains(said)))
+fn tells(said: &str, lines: usize) -> bool {
+    let tail = end_of(said).to_ascii_lowercase();
+    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    tail.lines().rev().take(lines).any(|line| {
+        has(line, &REFUSED)
+            || has(line, &NONE_LEFT) && has(line, &STARTING)
+            // Python names the call only in what stands above.
+            || line.starts_with("blockingioerror: [errno 11]") && has(&tail, &["fork_exec", "os.fork"])
+    })
 }
 
 /// A name as text: it is whatever the program has called itself.
@@ -105,11 +124,23 @@ mod tests {
             "bash: fork: Resource temporarily unavailable",
             "RuntimeError: can't start new thread",
             "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory",
+            "make: vfork: Resource temporarily unavailable",
+            "Error: spawn sleep EAGAIN",
+            "  what():  Resource temporarily unavailable",
+            "libgomp: Thread creation failed: Resource temporarily unavailable",
+            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+            "    self.pid = _fork_exec(\nBlockingIOError: [Errno 11] Resource temporarily unavailable",
         ] {
-            assert!(tells(&format!("first\n{said}\nlast")), "{said}");
+            assert!(tells(&format!("first\n{said}\nlast"), usize::MAX), "{said}");
+            assert!(!tells(&format!("{said}\n{}", "\n".repeat(20)), LAST_LINES), "{said}");
         }
-        for other in ["fork me on a page", "Resource temporarily unavailable", ""] {
-            assert!(!tells(other), "{other}");
+        for other in [
+            "fork me on a page",
+            "Resource temporarily unavailable",
+            "BlockingIOError: [Errno 11] Resource temporarily unavailable",
+            "",
+        ] {
+            assert!(!tells(other, usize::MAX), "{other}");
         }
     }
 
