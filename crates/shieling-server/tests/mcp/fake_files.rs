@@ -121,6 +121,7 @@ fn trouble(path: &Path) -> Option<FilesError> {
         }
         .into(),
         "directory" => FileError::IsDirectory(at()).into(),
+        "system" => FileError::ReadOnly("/etc/system".into()).into(),
         "full" => FileError::Full {
             path: at(),
             why: "64 MiB in all".to_owned(),

@@ -181,6 +181,7 @@ async fn what_cannot_be_done_says_what_why_and_what_now() {
     let calls = vec![
         ("read_file", json!({"path": "missing"})),
         ("read_file", json!({"path": "outside"})),
+        ("write_file", json!({"path": "system", "content": "x"})),
         ("read_file", json!({"path": "directory"})),
         ("read_file", json!({"path": "short", "offset": 9})),
         ("delete_file", json!({"path": "directory"})),

@@ -209,6 +209,12 @@ fn of_file(error: &FileError, action: &FileAction, context: &CallContext) -> Opt
             let why = if by_link { "a link leads out of it: " } else { "" };
             Some(format!("{why}name a path in the workspace, {workspace}"))
         }
+        FileError::ReadOnly(path) if !path.starts_with(&context.workspace) => {
+            let workspace = visible::line(&context.workspace.to_string_lossy(), 300);
+            Some(format!(
+                "write below {workspace}; a person can make another place of a sandbox writable with `--write`"
+            ))
+        }
         FileError::NotADirectory(_) if matches!(action, FileAction::List { .. } | FileAction::Find(_)) => {
             tool(Tool::ReadFile).map(|read| format!("give a directory, or read it with {read}"))
         }
