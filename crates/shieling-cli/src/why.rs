@@ -53,6 +53,10 @@ pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
         })?;
     } else {
         let mut text = explain(command.text(), &verdict, Look::of_stdout());
+        if verdict.reasons.iter().any(|reason| reason.rule == "unreadable") {
+            let said = "where bash cannot read it either, nothing is asked: it gives bash's error, and runs nothing";
+            line(&mut text, "exec", said);
+        }
         if let Some(ByExec { environment, decision }) = exec {
             let decision = words::decision(decision);
             line(

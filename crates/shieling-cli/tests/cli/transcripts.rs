@@ -406,6 +406,15 @@ fn why_without_an_environment_tells_what_holds_where_exec_runs() {
 }
 
 #[test]
+fn why_says_that_what_bash_cannot_read_either_is_not_asked_about() {
+    let ran = Shieling::in_workspace().args(["why", "echo ("]).run();
+    assert!(
+        ran.exit == Some(3) && ran.stdout.contains("it gives bash's error, and runs nothing"),
+        "{ran}"
+    );
+}
+
+#[test]
 fn why_knows_what_the_sandbox_protects_as_exec_does() {
     // Without a place to keep what is taken back, names are protected by mounts.
     for (text, is_kept) in [
