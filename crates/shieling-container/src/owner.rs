@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::client::{Engine, escaped};
 use crate::error::EngineError;
@@ -92,7 +93,8 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Removes the containers whose owners have ended, and gives how many there were.
+/// Removes the containers whose owners have ended, all at once, and gives how many there were. One that cannot be removed
+/// keeps no other one; of the failures the first is told.
 pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, EngineError> {
     let filters = escaped(&serde_json::json!({ "label": [LABEL] }).to_string());
     let all = engine
@@ -105,12 +107,21 @@ pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, Engine
         let owner = Owner::read(container["Labels"][LABEL].as_str()?)?;
         owner.is_gone(this).then(|| container["Id"].as_str()).flatten()
     });
-    let mut removed = 0;
+    let mut removing = JoinSet::new();
     for id in orphans {
-        remove(engine, id).await?;
-        removed += 1;
+        let (engine, id) = (engine.clone(), id.to_owned());
+        removing.spawn(async move { remove(&engine, &id).await });
     }
-    Ok(removed)
+    let (mut removed, mut failed) = (0, None);
+    while let Some(done) = removing.join_next().await {
+        match done {
+            Ok(Ok(())) => removed += 1,
+            Ok(Err(error)) => failed = failed.or(Some(error)),
+            // It is there again at the next start.
+            Err(_) => {}
+        }
+    }
+    failed.map_or(Ok(removed), Err)
 }
 
 /// Removes a container with everything that runs in it. One that is gone, or going, is no error.
@@ -158,7 +169,71 @@ pub(crate) async fn removed(engine: &Engine, id: &str) -> Result<bool, EngineErr
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::net::UnixListener;
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::client::Endpoint;
+
+    /// An engine that has two orphans, and refuses to remove the first; and the requests to it.
+    fn fake(at: &Path, orphan: &str) -> mpsc::Receiver<String> {
+        let listener = UnixListener::bind(at).unwrap();
+        let list = serde_json::json!([
+            { "Id": "stuck", "Labels": { LABEL: orphan } },
+            { "Id": "other", "Labels": { LABEL: orphan } },
+        ]);
+        let (asked, requests) = mpsc::channel();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut lines = BufReader::new(stream.try_clone().unwrap())
+                    .lines()
+                    .map_while(Result::ok);
+                let line = lines.next().unwrap_or_default();
+                lines.find(String::is_empty);
+                let (status, body) = match &*line {
+                    line if line.contains("/containers/json") => ("200 OK", list.to_string()),
+                    line if line.starts_with("DELETE") && line.contains("/containers/stuck?") => {
+                        ("500 Internal Server Error", r#"{"message": "it is stuck"}"#.to_owned())
+                    }
+                    line if line.starts_with("DELETE") => ("204 No Content", String::new()),
+                    _ => ("200 OK", "OK".to_owned()),
+                };
+                let _ = asked.send(line);
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {status}\r\nApi-Version: 1.41\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        requests
+    }
+
+    #[tokio::test]
+    async fn an_orphan_that_cannot_be_removed_keeps_no_other_one() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("s");
+        let this = Owner::this().unwrap();
+        let dead = Owner {
+            started: this.started + 1,
+            ..this.clone()
+        };
+        let requests = fake(&socket, &dead.label());
+        let endpoint = Endpoint::parse(&format!("unix://{}", socket.display())).unwrap();
+        let engine = Engine::at(endpoint).await.unwrap();
+        let error = sweep(&engine, &this).await.expect_err("one is stuck");
+        assert!(error.to_string().contains("it is stuck"), "{error}");
+        let asked: Vec<String> = requests.try_iter().collect();
+        for id in ["stuck", "other"] {
+            assert!(
+                asked
+                    .iter()
+                    .any(|line| line.starts_with("DELETE") && line.contains(&format!("/{id}?"))),
+                "{asked:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_label_names_one_process_and_tells_when_it_is_gone() {

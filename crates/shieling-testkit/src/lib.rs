@@ -10,6 +10,7 @@ mod approver;
 mod clock;
 pub mod conformance;
 pub mod extent;
+mod first;
 mod leftover;
 pub mod prerequisite;
 pub mod random;
@@ -23,6 +24,7 @@ mod workspace;
 
 pub use approver::{ScriptedApprover, approved, block_on};
 pub use clock::FakeClock;
+pub use first::First;
 pub use leftover::{Marker, leftovers};
 pub use sink::{FailingSink, RecordingSink};
 pub use transcript::normalised;

@@ -189,6 +189,8 @@ pub(super) fn remove_later(engine: &Engine, id: &str, is_certain: bool) {
                 Ok(false) if !is_certain => {}
                 // It was asked to make it, and may do so once it goes on.
                 Err(EngineError::Silent { .. } | EngineError::Unreachable { .. }) => {}
+                // It could not remove it yet.
+                Err(EngineError::Refused { status: 500.., .. }) => {}
                 Ok(_) | Err(EngineError::Foreign { .. } | EngineError::Refused { .. }) => return,
             }
             tokio::time::sleep(PAUSE).await;

@@ -9,6 +9,7 @@ use serde_json::json;
 use shieling::environment::Environment as _;
 use shieling::outcome::Status;
 use shieling::policy::Policy;
+use shieling_testkit::First;
 
 use super::support::{BUSYBOX, Kind, TOOLS, agents, command, engine, facade, run, turn, until};
 
@@ -56,16 +57,12 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         let outcome = session.run(command(&container, "exit 3")).await;
         assert_eq!(outcome.exit_code, Some(3), "{outcome:?}");
         let id = container.id().unwrap();
+        let (mut first, printed) = First::new();
         let running = tokio::spawn({
-            // What is printed is on its way to this end for less than the second before `sleep 60`.
-            let text = "echo begun; sleep 1; sleep 60";
-            let (library, text) = (Arc::clone(&library), command(&container, text));
-            async move { library.run(text, None).await }
+            let (library, text) = (Arc::clone(&library), command(&container, "echo begun; sleep 60"));
+            async move { library.run(text, Some(&mut first)).await }
         });
-        until("the command begins", || {
-            engine.processes(&id).iter().any(|words| words == "sleep 60")
-        })
-        .await;
+        printed.await.expect("it prints something");
         let begun = Instant::now();
         engine.remove(&id);
         let outcome = running.await.unwrap();

@@ -15,10 +15,10 @@ use shieling::process::{End, Limits, Process, Streams, run_to_end};
 use shieling::session::{JobRequest, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling_remote::{Remote, Timing};
-use shieling_testkit::{Marker, approved};
+use shieling_testkit::{First, Marker, approved};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::support::{Far, First, behind, command, facade, local, marked, memory, nothing_left, soon};
+use super::support::{Far, behind, command, facade, local, marked, memory, nothing_left, soon};
 
 const HERE: &str = "/tmp";
 

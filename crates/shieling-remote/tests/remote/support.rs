@@ -11,13 +11,11 @@ use std::time::{Duration, Instant};
 use shieling::Shieling;
 use shieling::approval::Mode;
 use shieling::environment::{Environment, Local, Shell};
-use shieling::output::{Stream, Tee};
 use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling_memory::Memory;
 use shieling_remote::{LinkError, Remote, Served, Surroundings, Timing};
 use shieling_testkit::{Marker, leftovers};
-use tokio::sync::oneshot;
 
 /// The far side. Dropping it cuts the link and waits for its end.
 pub(crate) struct Far {
@@ -165,23 +163,5 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(Duration::from_secs(30), future).await {
         Ok(value) => value,
         Err(_) => panic!("it hangs: {what}"),
-    }
-}
-
-/// Tells that something was printed.
-pub(crate) struct First(Option<oneshot::Sender<()>>);
-
-impl First {
-    pub(crate) fn new() -> (Self, oneshot::Receiver<()>) {
-        let (arrived, printed) = oneshot::channel();
-        (Self(Some(arrived)), printed)
-    }
-}
-
-impl Tee for First {
-    fn bytes(&mut self, _: Stream, _: &[u8]) {
-        if let Some(arrived) = self.0.take() {
-            arrived.send(()).expect("somebody waits for it");
-        }
     }
 }

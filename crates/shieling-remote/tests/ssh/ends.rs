@@ -9,12 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use shieling::outcome::Status;
 use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
-use shieling_testkit::Marker;
-
 use shieling_testkit::ssh::{Login, Server};
+use shieling_testkit::{First, Marker};
 
 use super::server::{is_there, over_ssh};
-use crate::support::{First, command, facade, marked, nothing_left, soon};
+use crate::support::{command, facade, marked, nothing_left, soon};
 
 /// The processes whose program is this file.
 fn running(program: &Path) -> Vec<Pid> {
