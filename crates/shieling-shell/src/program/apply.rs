@@ -324,7 +324,8 @@ pub(super) fn record_options(
         let because = format!("`{}` is not known to have this option", run.name);
         reader.doubt_option(Doubt::Argument, word, because, Some(run.index));
         // Whatever the option is, what is attached to it may be a path.
-        let attached = word.prefix().find('=').map_or(2, |at| at + 1);
+        let mark = if word.prefix().starts_with('@') { 1 } else { 2 };
+        let attached = word.prefix().find('=').map_or(mark, |at| at + 1);
         if word.prefix().len() > attached {
             let path = word.after(attached);
             reader.effect(

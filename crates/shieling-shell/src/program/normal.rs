@@ -3,7 +3,7 @@
 
 use super::apply::second_word;
 
-use super::parse::{Arguments, find_sub, parse};
+use super::parse::{Arguments, find_sub, meant, parse};
 use super::table::{Choice, Program, Value, find};
 use crate::word::{Atom, Fields, Known, Word};
 
@@ -35,6 +35,42 @@ fn pushes(program: &str, args: &[Word]) -> Option<Vec<Word>> {
     }
     Some(args)
 }
+
+/// The arguments of a `kill` whose signal is named otherwise than by `-NUMBER`, with it.
+fn by_number(program: &str, args: &[Word]) -> Option<Vec<Word>> {
+    if !matches!(program, "kill" | "pkill" | "killall" | "skill") {
+        return None;
+    }
+    let number = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        let name = name.strip_prefix("SIG").unwrap_or(&name);
+        let at = SIGNALS.iter().position(|own| *own == name);
+        at.map(|at| at + 1).or_else(|| name.parse().ok())
+    };
+    args.iter().enumerate().find_map(|(at, word)| {
+        let text = word.known()?;
+        let (signal, words) = match &*text {
+            "-s" | "-n" | "--signal" => (args.get(at + 1)?.known()?.into_owned(), 2),
+            text if text.starts_with("--signal=") => (text["--signal=".len()..].to_owned(), 1),
+            text if text.starts_with("-s") || text.starts_with("-n") => (text[2..].to_owned(), 1),
+            text => (text.strip_prefix('-')?.to_owned(), 1),
+        };
+        let named = format!("-{}", number(&signal)?);
+        if words == 1 && named == *text {
+            return None;
+        }
+        let mut args = args.to_vec();
+        args.splice(at..at + words, [Word::text(named, word.span)]);
+        Some(args)
+    })
+}
+
+/// The names of signals, from number 1 on.
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM",
+    "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",
+    "PWR", "SYS",
+];
 
 /// Takes a command apart.
 pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
@@ -77,6 +113,14 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     }
     if program == "hub" {
         return normal("git", args, more);
+    }
+    if program == "docker-compose" || program == "podman-compose" {
+        let sub = Word::text("compose", args.first().map(|word| word.span).unwrap_or_default());
+        let engine = program.trim_end_matches("-compose");
+        return normal(engine, &[std::slice::from_ref(&sub), args].concat(), more);
+    }
+    if let Some(args) = by_number(program, args) {
+        return normal(program, &args, more);
     }
     if let Some(args) = pushes(program, args) {
         return normal(program, &args, more);
@@ -167,6 +211,16 @@ impl Normal {
         }
     }
 
+    /// Whether two subcommands of its program have names that stand for the same one.
+    fn is_same(&self, own: &Program, wanted: &Program) -> bool {
+        let Some(program) = find(&self.program).filter(|program| !program.same.is_empty()) else {
+            return false;
+        };
+        let meant = |name: &String| meant(program, name).unwrap_or(name).to_owned();
+        let wanted: Vec<String> = wanted.names.iter().map(meant).collect();
+        own.names.iter().map(meant).any(|own| wanted.contains(&own))
+    }
+
     /// Whether this command is the one that `rule` describes, whatever else it says.
     pub fn is(&self, rule: &Normal) -> Known {
         if self.program != rule.program {
@@ -184,6 +238,7 @@ impl Normal {
         if let Some(sub) = rule.sub {
             need(match self.sub {
                 Some(own) if std::ptr::eq(own, sub) => Known::Yes,
+                Some(own) if self.is_same(own, sub) => Known::Yes,
                 // `remote add` is a `remote`.
                 Some(own)
                     if own

@@ -71,6 +71,14 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             }
             Known::No => program.plus && word.prefix().starts_with('+') || bare,
         };
+        if !dashed && program.responses && word.may_begin_with('@') {
+            // What such a file holds are arguments that nobody sees here.
+            if word.prefix().starts_with('@') {
+                found.strange.push(word.clone());
+                continue;
+            }
+            found.doubtful.push(word.clone());
+        }
         if !dashed {
             if first_operand_ends {
                 found.operands.extend(args[at - 1..].iter().cloned());
@@ -260,16 +268,37 @@ fn is_number(program: &Program, prefix: &str, word: &Word) -> bool {
 }
 
 /// The subcommand that these operands name, with the number of words of its name.
+/// The subcommand that another name or an abbreviation stands for.
+pub(super) fn meant<'a>(program: &'a Program, name: &str) -> Option<&'a str> {
+    let same = |name: &str| {
+        let mut same = program.same.iter();
+        same.find(|(other, _)| other == name).map(|(_, own)| own.as_str())
+    };
+    if let Some(own) = same(name) {
+        return Some(own);
+    }
+    if !program.abbreviates || name.is_empty() {
+        return None;
+    }
+    let subs = program.subs.iter().flat_map(|sub| sub.names.iter().copied());
+    let others = program.same.iter().map(|(other, _)| other.as_str());
+    let mut found = subs
+        .chain(others)
+        .filter(|whole| whole.starts_with(name) && !whole.contains(' '))
+        .map(|whole| same(whole).unwrap_or(whole));
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
 pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
     (1..=known.len())
         .rev()
         .find_map(|count| {
             let name = known[..count].join(" ");
-            program
-                .subs
-                .iter()
-                .find(|sub| sub.names.contains(&name.as_str()))
+            let own = |name: &str| program.subs.iter().find(|sub| sub.names.contains(&name));
+            own(&name)
+                .or_else(|| own(meant(program, &name)?))
                 .map(|sub| (sub.program(), count))
         })
         .or_else(|| {

@@ -479,7 +479,29 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
                 None => Ok(true),
             };
         }
-        return Ok(false);
+        // Its input brings the arguments.
+        let mut argv = std::mem::take(&mut found.operands);
+        record(program, run, found, reader)?;
+        let Some(first) = argv.first().cloned() else {
+            return Ok(true);
+        };
+        let mut is_marked = false;
+        for word in &mut argv {
+            if let Some(text) = word.known().filter(|text| text.contains("{}")) {
+                is_marked = true;
+                let text = text.into_owned();
+                *word = with_data(&text, "{}", word);
+            }
+        }
+        let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
+        return reader
+            .launch(Launch {
+                argv,
+                span,
+                functions: false,
+                more: !is_marked || run.more,
+            })
+            .map(|()| true);
     };
     let given = found.operands.split_off(at);
     let mut argv = std::mem::take(&mut found.operands);

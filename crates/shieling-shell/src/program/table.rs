@@ -116,6 +116,7 @@
 //! | `options single` | long options are spelled with one dash (`-name`); no clusters |
 //! | `options bare` | a first word without a dash is a cluster of options (`tar xf`, `ps aux`) |
 //! | `options exact` | long options may not be abbreviated; default: any unambiguous prefix is the option |
+//! | `responses` | a word `@FILE` stands for the arguments in that file (`nm @list`) |
 //! | `digits` | `-NUMBER` is an option (`head -5`, `git log -3`) |
 //! | `plus` | a word that starts with `+` is an option and harmless (`sort +1`, `date +%F`) |
 //! | `plus toolchain` | the same, and it names a toolchain of rustup; one that is no channel may be installed first, or be a directory whose programs run |
@@ -155,6 +156,8 @@
 //! match wins. Subcommands that are alike share a block: `sub start | stop`. `sub *` is any other. Without it an unknown
 //! subcommand is `unknown`; an abbreviated one too. A program with `sub`
 //! blocks and no known subcommand on the line brings about its own `always` effects.
+//! `same OTHER | ANOTHER = NAME`, among the program's own lines: other names of a subcommand, also where they have blocks
+//! of their own. `abbreviates`: so is what only one of all these names begins with.
 //! `include NAME` copies the option lines of the block `options NAME` (a block that is no program,
 //! started by `options NAME` at the left margin), so that shared options are written once.
 //!
@@ -574,6 +577,10 @@ pub(crate) struct Program {
     pub(crate) options: Vec<Choice>,
     pub(crate) always: Vec<Bring>,
     pub(crate) subs: Vec<Sub>,
+    /// Other names of subcommands, with the one that they stand for.
+    pub(crate) same: Vec<(String, String)>,
+    /// Whether subcommands may be abbreviated.
+    pub(crate) abbreviates: bool,
     pub(crate) special: Option<String>,
     pub(crate) prints: Option<Hidden>,
     pub(crate) options_first: bool,
@@ -582,6 +589,8 @@ pub(crate) struct Program {
     pub(crate) bare: bool,
     pub(crate) exact: bool,
     pub(crate) digits: bool,
+    /// Whether `@FILE` stands for the arguments in that file.
+    pub(crate) responses: bool,
     pub(crate) plus: bool,
     pub(crate) toolchain: bool,
     pub(crate) builtin: bool,
@@ -679,6 +688,13 @@ impl Program {
                 other => return Err(format!("`options {other}` means nothing")),
             },
             "digits" => self.digits = true,
+            "responses" => self.responses = true,
+            "abbreviates" => self.abbreviates = true,
+            "same" => {
+                let (others, name) = rest.split_once(" = ").ok_or("`same` has no ` = `")?;
+                let others = others.split(" | ").map(|other| (other.to_owned(), name.to_owned()));
+                self.same.extend(others);
+            }
             "plus" => {
                 self.plus = true;
                 self.toolchain = match rest {

@@ -76,9 +76,18 @@ fn starts_what_it_is_told(run: &Run) -> bool {
             .any(|word| wanted.iter().any(|start| word.starts_with(start)))
     };
     match run.name.as_str() {
-        "parallel" if told(&[":::"]) => false,
-        "newgrp" | "sg" | "run-parts" | "parallel" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
-        "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
+        "parallel" | "env_parallel" | "parset" => !told(&[":::"]),
+        "newgrp" => true,
+        "sg" | "run-parts" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
+        // Without a file, and where the file is its input.
+        "crontab" => {
+            let input = |word: &Word| {
+                word.known()
+                    .is_none_or(|text| text == "-" || descriptor(&text).is_some())
+            };
+            let of_user = run.args.len() == 2 && told(&["-u"]);
+            run.args.is_empty() || of_user || run.args.iter().any(input)
+        }
         "make" | "gmake" => {
             // `-f -`, `-sf-`, `--file=/dev/stdin`: the makefile is what it is fed.
             let fed = |path: &str| path == "-" || descriptor(path).is_some();
@@ -90,7 +99,7 @@ fn starts_what_it_is_told(run: &Run) -> bool {
                 Some(long) => "file".starts_with(long) || "makefile".starts_with(long),
                 None => text.starts_with('-') && text.ends_with('f'),
             };
-            told(&["--eval", "SHELL="])
+            told(&["--eval", "SHELL=", "MAKEFILES=", "MAKEFLAGS=", "GNUMAKEFLAGS="])
                 || run.args.iter().filter_map(Word::known).any(|word| in_option(&word))
                 || run.args.windows(2).any(|pair| {
                     pair[0].known().is_some_and(|option| takes_file(&option))
@@ -213,6 +222,7 @@ impl Reader<'_> {
             Some(entry) => (self.programs.apply)(entry, &run, self),
             None if pathed => Ok(()),
             None => {
+                self.names_that_are_fed(&run);
                 let object = name.clone();
                 self.doubt(
                     Doubt::Program,
@@ -690,15 +700,15 @@ impl Reader<'_> {
         Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
     }
 
-    /// Follows a shell with options among the words of a program of which it is not known what it does with them: a wrapper
-    /// starts it.
+    /// Follows a shell among the words of a program of which it is not known what it does with them, where it has options or
+    /// stands last: a wrapper starts it, and gives it what is fed.
     fn shells_among(&mut self, run: &Run) -> Result<(), Unreadable> {
-        let starts = |pair: &[Word]| {
-            let name = pair[0].known();
+        let starts = |at: &usize| {
+            let name = run.args[*at].known();
             name.is_some_and(|name| is_shell(name.rsplit('/').next().unwrap_or_default()))
-                && pair[1].is_dashed() == Known::Yes
+                && run.args.get(at + 1).is_none_or(|next| next.is_dashed() == Known::Yes)
         };
-        match run.args.windows(2).position(starts) {
+        match (0..run.args.len()).find(starts) {
             Some(at) => self.launch_rest(run.args[at..].to_vec(), run, false),
             None => Ok(()),
         }

@@ -22,7 +22,7 @@ pub struct Facts {
     pub(crate) way: Option<String>,
     /// Programs that the workspace itself puts on the path, and so may be anything.
     pub(crate) shadowed: BTreeSet<String>,
-    /// Whether the directory where the command starts holds names that begin with a dash; unknown if
+    /// Whether the directory where the command starts holds names that begin with a dash or an `@`; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
     /// Every hidden path that is there, without what lies below another, directories with a slash at their

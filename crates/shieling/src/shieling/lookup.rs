@@ -119,10 +119,13 @@ fn shadowed(command: &Command, workspace: &Path, place: &Place) -> BTreeSet<Stri
         .collect()
 }
 
-/// Whether a directory holds names that begin with a dash, which a glob would turn into options.
+/// Whether a directory holds names that begin with a dash, which a glob would turn into options, or with an `@`, which
+/// some programs take for a file of arguments.
 fn dashed_names(directory: &Path, place: &Place) -> Option<bool> {
     let names = place.names(directory, NAMES)?;
-    let dashed = names.iter().any(|name| name.as_encoded_bytes().starts_with(b"-"));
+    let dashed = names
+        .iter()
+        .any(|name| matches!(name.as_encoded_bytes().first(), Some(b'-' | b'@')));
     (dashed || names.len() < NAMES).then_some(dashed)
 }
 

@@ -295,6 +295,22 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because));
                 }
             }
+            // What a program that may start things is fed, in the text itself.
+            Action::Code(word) => {
+                let Some(text) = word.known() else { continue };
+                let by = effect.by.and_then(|by| reading.commands.get(by));
+                if by.and_then(may_start_arguments).is_none() {
+                    continue;
+                }
+                let program = |entry: &Entry| Some(entry.tokens.first()?.rsplit('/').next()?.to_owned());
+                let holds = |entry: &&Entry| program(entry).is_some_and(|name| holds_command(&text, &name, false));
+                if let Some(entry) = entries.iter().find(holds) {
+                    let named = &entry.named;
+                    let because =
+                        format!("what this program does is not known, and it is fed `{named}`, which is denied");
+                    findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because));
+                }
+            }
             Action::Doubt(Doubt::Launch | Doubt::Setting, because) => {
                 findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone()))
             }
@@ -307,7 +323,6 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Action::Revision(_)
             | Action::Changes(_)
             | Action::RunsFile(_)
-            | Action::Code(_)
             | Action::Mentions(_)
             | Action::MaybeOption(..)
             | Action::Network(_)
