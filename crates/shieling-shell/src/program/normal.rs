@@ -4,7 +4,7 @@
 use super::apply::second_word;
 
 use super::parse::{Arguments, find_sub, meant, parse};
-use super::table::{Choice, Program, Value, find};
+use super::table::{Choice, Program, Role, Value, find};
 use crate::word::{Atom, Fields, Known, Word};
 
 /// A command taken apart.
@@ -187,10 +187,13 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
 
 impl Normal {
     fn take(&mut self, found: Arguments) {
-        self.unsure |= found
-            .doubtful
-            .iter()
-            .any(|word| can_be_option(self.sub.or(find(&self.program)), word))
+        let program = self.sub.or(find(&self.program));
+        // As an option, the only word leaves nothing to be removed.
+        let only = match (&*found.operands, &*found.doubtful) {
+            ([operand], [word]) => operand.fields == Fields::One && operand == word && program.is_some_and(removes),
+            _ => false,
+        };
+        self.unsure |= !only && found.doubtful.iter().any(|word| can_be_option(program, word))
             || found.strange.iter().any(|word| word.known().is_none());
         self.options
             .extend(found.options.into_iter().map(|given| (given.choice, given.value)));
@@ -291,6 +294,11 @@ impl Normal {
         }
         answer
     }
+}
+
+/// Whether it removes what it is given, and nothing without an operand.
+fn removes(program: &'static Program) -> bool {
+    program.operands.rest == Some(Role::Removed)
 }
 
 /// Whether a word that may start with a dash can be an option that matters: names of files that end, say, with
