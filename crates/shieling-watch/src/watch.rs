@@ -255,9 +255,7 @@ impl Watch {
     fn take(&mut self, found: Found) {
         self.directories = found.directories;
         self.before = Before(found.before);
-        self.is_stale |= !found.new.is_empty();
-        self.has_new_later |= !found.new.is_empty();
-        self.later.extend(found.new);
+        self.judge_later(found.new);
         self.is_cut = found.is_cut;
         self.changed.everything = true;
     }
@@ -433,9 +431,10 @@ impl Watch {
         Some(notifier)
     }
 
-    /// Whether something may be half written, so that it is to be looked at in a moment, whether it changes or not.
+    /// Whether something is to be looked at in a moment, whether it changes or not: it may be half written, or settings
+    /// lead to it by now.
     pub fn is_waiting(&self) -> bool {
-        !self.half_written.is_empty()
+        !self.half_written.is_empty() || !self.notified.is_empty()
     }
 
     /// Whether the first look is over, so that nothing is waited for.
@@ -492,23 +491,16 @@ impl Watch {
         let mut again = BTreeSet::new();
         for round in 0..ROUNDS {
             let is_last = round + 1 == ROUNDS;
-            let found = self.look(thoroughly && round == 0);
-            let mut all = found.changed;
-            all.append(&mut self.later);
+            let mut found = self.look(thoroughly && round == 0);
+            found.changed.append(&mut self.later);
             // Those of the round before wait until this is over.
-            all.extend(std::mem::take(&mut again));
-            if all.is_empty() {
-                self.remember(found.directories);
-                if self.leads_elsewhere() {
-                    continue;
-                }
-                break;
-            }
-            let held = self.judge(all, &found.moved);
-            self.remember(found.directories);
+            found.changed.append(&mut again);
+            let held = self.judge(found);
             let leads_elsewhere = self.leads_elsewhere();
             if !self.take_back_all(held, (when, is_last), &mut again, &mut taken, keep) {
                 if leads_elsewhere {
+                    // Something that runs changes settings all the time.
+                    self.is_stale |= is_last;
                     continue;
                 }
                 break;
@@ -520,8 +512,7 @@ impl Watch {
                             .get_or_insert_with(|| "it was made again each time it was taken back".to_owned());
                     }
                 }
-                self.later.append(&mut again);
-                self.is_stale = true;
+                self.judge_later(std::mem::take(&mut again));
             }
         }
         // What can be read by now was judged.
@@ -539,20 +530,18 @@ impl Watch {
             // The look before the outcome goes through everything.
             self.is_stale |= self.was_notified();
             let notified = std::mem::take(&mut self.notified);
-            let found = match notified.everywhere {
+            let mut found = match notified.everywhere {
                 true => self.look(false),
                 false => self.look_at(notified),
             };
-            let mut all = found.changed;
             if std::mem::take(&mut self.has_new_later) {
-                all.extend(self.later.iter().cloned());
+                found.changed.extend(self.later.iter().cloned());
             }
-            all.append(&mut again);
-            if all.is_empty() && found.directories.is_empty() {
+            found.changed.append(&mut again);
+            if found.changed.is_empty() && found.directories.is_empty() {
                 break;
             }
-            let held = self.judge(all, &found.moved);
-            self.remember(found.directories);
+            let held = self.judge(found);
             if self.leads_elsewhere() {
                 self.notified.spread();
             }
@@ -560,8 +549,14 @@ impl Watch {
             self.take_back_all(held, (When::Running, is_last), &mut again, taken, keep);
         }
         self.half_written.retain(|_, (_, still)| *still);
-        self.is_stale |= !again.is_empty();
-        self.later.append(&mut again);
+        self.judge_later(again);
+    }
+
+    /// Has these judged at the next look, whether an event tells of them or not.
+    fn judge_later(&mut self, paths: BTreeSet<PathBuf>) {
+        self.is_stale |= !paths.is_empty();
+        self.has_new_later |= !paths.is_empty();
+        self.later.extend(paths);
     }
 
     /// Whether something is to be taken back now, as its rule says.
@@ -634,49 +629,6 @@ impl Watch {
         any
     }
 
-    /// Takes everything as it is now for what was there: the user changed it. Waits for the first look, if something
-    /// changed.
-    pub fn accept(&mut self) {
-        if !self.may_differ() {
-            return;
-        }
-        self.complete();
-        self.is_stale = false;
-        self.has_new_later = false;
-        // What comes from a directory that could not be read while it was a command's is judged, whoever has opened it.
-        let mut unread = BTreeSet::new();
-        loop {
-            let found = self.look(false);
-            let live = Arc::clone(&self.live);
-            let now = Now::new(&live);
-            let mut all = found.changed;
-            all.append(&mut self.later);
-            for path in &all {
-                let concern = gate(&self.plan, &self.before, &now).concern(path);
-                if concern.is_ok_and(|concern| concern == Concern::Content) {
-                    let _ = now.read(path, LONGEST);
-                }
-            }
-            for path in all {
-                match path.ancestors().any(|above| self.unread.contains(above)) {
-                    true => {
-                        unread.insert(path);
-                    }
-                    false => self.set(&path, &now),
-                }
-            }
-            self.remember(found.directories);
-            if !self.leads_elsewhere() {
-                break;
-            }
-        }
-        if !unread.is_empty() {
-            self.is_stale = true;
-            self.has_new_later = true;
-            self.later.extend(unread);
-        }
-    }
-
     /// Whether settings changed since this was last asked, so that other files matter than before: then all directories
     /// are listed at the next look.
     fn leads_elsewhere(&mut self) -> bool {
@@ -708,7 +660,21 @@ impl Watch {
         self.notified = Notified::default();
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
-        for (path, seen) in &self.directories {
+        self.compare(&mut differs, &mut ahead, &|_| true, thoroughly);
+        self.list(&mut differs, ahead, true);
+        self.complete_look(&mut differs);
+        differs
+    }
+
+    /// Finds what differs from what is remembered, of the paths of which this holds.
+    fn compare(
+        &self,
+        differs: &mut Differs,
+        ahead: &mut VecDeque<Ahead>,
+        is_meant: &dyn Fn(&Path) -> bool,
+        thoroughly: bool,
+    ) {
+        for (path, seen) in self.directories.iter().filter(|(path, _)| is_meant(path)) {
             match self.live.glance(path) {
                 Ok(Some(stamp)) if stamp == seen.stamp && !seen.is_young => {}
                 Ok(None) => {
@@ -718,21 +684,33 @@ impl Watch {
                 Ok(Some(_)) | Err(_) => ahead.push_back(Ahead::new(path.clone())),
             }
         }
-        for (path, kept) in &self.before.0 {
+        for (path, kept) in self.before.0.iter().filter(|(path, _)| is_meant(path)) {
             if self.differs(path, kept, thoroughly) {
                 differs.changed.insert(path.clone());
             }
         }
-        self.list(&mut differs, ahead, true);
-        self.complete_look(&mut differs);
-        differs
     }
 
     /// Finds what differs at the reported paths.
     fn look_at(&mut self, notified: Notified) -> Differs {
         let mut differs = Differs::default();
         let mut ahead = VecDeque::new();
+        // Of those that were moved away and are back, earlier events may have led nowhere.
+        let is_back = |path: &&PathBuf| notified.has_moves && self.directories.contains_key(*path);
+        let back: BTreeSet<PathBuf> = notified.directories.iter().filter(is_back).cloned().collect();
+        if !back.is_empty() {
+            let is_below = |path: &Path| path.ancestors().skip(1).any(|above| back.contains(above));
+            self.compare(&mut differs, &mut ahead, &is_below, false);
+        }
         for path in notified.directories {
+            if self
+                .before
+                .0
+                .get(&path)
+                .is_some_and(|was| was.entry.kind != Kind::Directory)
+            {
+                differs.changed.insert(path.clone());
+            }
             match self.live.glance(&path) {
                 Ok(None) => {
                     differs.directories.insert(path, None);
@@ -821,6 +799,7 @@ impl Watch {
                     }
                     Err(_) if self.live.leaves_closed() => {
                         self.is_stale = true;
+                        differs.unlisted.insert(path);
                         continue;
                     }
                     // What is remembered of what is in it stands until it can be read.
@@ -914,26 +893,44 @@ impl Watch {
         }
     }
 
-    fn remember(&mut self, directories: HashMap<PathBuf, Option<Seen>>) {
+    /// Remembers directories as they were listed, and that those `unlisted` were not.
+    fn remember(&mut self, directories: HashMap<PathBuf, Option<Seen>>, unlisted: &BTreeSet<PathBuf>) {
+        let mut gone = Vec::new();
         for (path, seen) in directories {
             self.changed.directories.insert(path.clone());
             match seen {
-                Some(seen) => self.directories.insert(path, seen),
-                None => self.directories.remove(&path),
-            };
+                Some(seen) => {
+                    self.directories.insert(path, seen);
+                }
+                None => {
+                    self.directories.remove(&path);
+                    gone.push(path);
+                }
+            }
+        }
+        gone.iter().chain(unlisted).for_each(|path| self.list_above_again(path));
+    }
+
+    /// Has the directory above a path listed at the next full look, although its stamp may be the same: what is not there now
+    /// can have been moved away with a directory further above, and back.
+    fn list_above_again(&mut self, path: &Path) {
+        if let Some(above) = path.parent().and_then(|above| self.directories.get_mut(above)) {
+            above.is_young = true;
         }
     }
 
-    /// Judges these paths, remembers those that pass as they were judged, and gives the others, with what they say.
-    fn judge(&mut self, all: BTreeSet<PathBuf>, moved: &[(PathBuf, PathBuf)]) -> Vec<Held> {
+    /// Judges what differs, remembers what passes as it was judged, and gives the rest, with what it says.
+    fn judge(&mut self, differs: Differs) -> Vec<Held> {
+        // Before what is gone by now is found.
+        self.remember(differs.directories, &differs.unlisted);
         let live = Arc::clone(&self.live);
         let now = Now::new(&live);
         let mut held = Vec::new();
         let mut passed = Vec::new();
         {
             let gate = gate(&self.plan, &self.before, &now);
-            for path in all {
-                let origin = origin(moved, &path).filter(|origin| self.before.0.contains_key(origin));
+            for path in differs.changed {
+                let origin = origin(&differs.moved, &path).filter(|origin| self.before.0.contains_key(origin));
                 let was = self.before.0.get(origin.as_ref().unwrap_or(&path));
                 let after = match now.entry(&path) {
                     Ok(after) => after,
@@ -968,8 +965,7 @@ impl Watch {
         for path in passed {
             self.set(&path, &now);
         }
-        // What lies in a directory goes before it.
-        held.reverse();
+        held.sort_by(|one, other| one.order().cmp(&other.order()));
         held
     }
 
@@ -978,6 +974,7 @@ impl Watch {
         self.changed.kept.insert(path.to_path_buf());
         let Ok(Some((entry, stamp))) = now.node(path) else {
             self.before.0.remove(path);
+            self.list_above_again(path);
             return;
         };
         if matches!(entry.kind, Kind::Link(_)) {
@@ -1131,12 +1128,27 @@ struct Held {
     after: Option<(Entry, Stamp)>,
 }
 
+impl Held {
+    /// The order in which all is taken back: what may run at once first, what lies in a directory before it, and what
+    /// holds others, so that each of them is kept by itself, last.
+    fn order(&self) -> (bool, Act, std::cmp::Reverse<&Path>) {
+        let is_directory = self
+            .after
+            .as_ref()
+            .is_some_and(|(after, _)| after.kind == Kind::Directory);
+        let act = if is_directory { Act::OnceIdle } else { self.why.act };
+        (is_directory, act, std::cmp::Reverse(&self.path))
+    }
+}
+
 /// What differs from what is remembered.
 #[derive(Debug, Default)]
 struct Differs {
     changed: BTreeSet<PathBuf>,
     /// Directories that were listed, and those that are gone or closed.
     directories: HashMap<PathBuf, Option<Seen>>,
+    /// Directories that are left closed for now.
+    unlisted: BTreeSet<PathBuf>,
     /// What was there before the first look and was of no concern until now.
     old: Vec<(PathBuf, Kept)>,
     /// Directories that were at another path before: where they are, and where they were.

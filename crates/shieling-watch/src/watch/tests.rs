@@ -124,6 +124,7 @@ impl Back {
 }
 
 mod closed;
+mod missed;
 mod running;
 
 const REPOSITORY: &str = "

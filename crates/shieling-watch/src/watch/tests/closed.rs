@@ -284,3 +284,16 @@ fn a_repository_at_a_path_that_is_too_long_for_the_kernel_is_judged() {
         place.run("rm -r 0* 1* short");
     });
 }
+
+#[test]
+fn a_closed_directory_in_one_that_was_listed_while_commands_ran_is_judged_before_the_outcome() {
+    let place = Place::with(REPOSITORY);
+    as_owner(&place, || {
+        let mut watch = place.watch();
+        place.run("mkdir -p new/closed; echo x >new/closed/.envrc; chmod 000 new/closed");
+        wait_for_a_later_stamp(&place.file("new"));
+        assert_eq!(Back::at(&mut watch, When::Running).paths(), [""; 0]);
+        assert_eq!(Back::at(&mut watch, When::Outcome).paths(), ["new/closed/.envrc"]);
+        place.run("chmod 755 new/closed");
+    });
+}

@@ -472,8 +472,8 @@ impl Watched {
             self.tell_unread(&root, unread);
             for one in kept.taken {
                 let id = kept.ids.get(&one.path);
-                // At an outcome the command that it is of does not run any more.
-                if when == When::Running {
+                // At an outcome the command that it is of does not run any more. What stands there still was not made again.
+                if when == When::Running && one.failed.is_none() {
                     self.strike(&root.join(&one.path));
                 }
                 let stays = one.failed.is_some();
