@@ -46,7 +46,12 @@ impl Numbers {
             4 => format!("rm -rf {one}"),
             5 => format!("mv -T {one} {other}"),
             6 => format!("ln -sfn {other} {one}"),
-            7 => format!("ln -fT -P {one} {other}"),
+            // To a name of its own: in an overlay each name of a file that gets another one has its own inode number, so that
+            // `cp` and `mv` of one over the other do not notice that they are one file.
+            7 => format!(
+                "ln -fT -P {one} {}",
+                ["w", "x", "y", "z"][usize::try_from(number % 4).expect("it is small")]
+            ),
             8 => format!(
                 "chmod {} {one}",
                 ["600", "644", "700", "755"][usize::try_from(number % 4).expect("it is small")]

@@ -120,7 +120,7 @@ pub(crate) fn tree(root: &Path) -> Tree {
     while let Some(directory) = directories.pop() {
         let here = root.join(&directory);
         let mode = fs::metadata(&here).unwrap().permissions();
-        if mode.mode() & 0o500 != 0o500 {
+        if is_closed(mode.mode()) {
             fs::set_permissions(&here, fs::Permissions::from_mode(0o700)).unwrap();
             closed.push((here.clone(), mode));
         }
@@ -164,6 +164,19 @@ pub(crate) fn tree(root: &Path) -> Tree {
         fs::set_permissions(path, mode).unwrap();
     }
     found
+}
+
+/// Whether a directory has to be opened before [`tree`] can look into it. That changes its `ctime`, so that it counts as
+/// changed by the user.
+fn is_closed(mode: u32) -> bool {
+    mode & 0o500 != 0o500 && !rustix::process::geteuid().is_root()
+}
+
+/// Whether [`tree`] changes nothing of what this says.
+pub(crate) fn is_all_open(tree: &Tree) -> bool {
+    let modes = tree.values().filter_map(|(kind, ..)| kind.strip_prefix("directory "));
+    let mut modes = modes.map(|mode| u32::from_str_radix(mode, 8).unwrap());
+    modes.all(|mode| !is_closed(mode))
 }
 
 /// The content of a file that may be closed to its owner.
