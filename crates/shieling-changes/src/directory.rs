@@ -334,30 +334,39 @@ impl Directory {
 
     /// Removes everything below a name, and the name. Nothing there is success.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), Errno> {
+        self.remove_some(name, &mut usize::MAX.clone())
+    }
+
+    /// The same, of `most` names, of which those that were removed are subtracted: [`Errno::INPROGRESS`] if there are more.
+    pub(crate) fn remove_some(&self, name: impl AsRef<OsStr>, most: &mut usize) -> Result<(), Errno> {
         let name = name.as_ref();
         match self.look(name)? {
             None => Ok(()),
             Some(node) if !node.is_directory() => self.unlink_if_there(name),
             Some(_) => {
                 // What nests too deep comes to the top and is removed from there.
-                let mut deep = 0_u64;
-                self.empty_out(name, self, LEVELS, &mut deep)?;
-                while deep > 0 {
-                    let moved = moved_name(deep);
-                    deep -= 1;
-                    let mut deeper = deep;
-                    self.empty_out(OsStr::new(&moved), self, LEVELS, &mut deeper)?;
-                    deep = deeper;
+                let mut deep = vec![name.to_owned()];
+                while let Some(name) = deep.pop() {
+                    self.empty_out(&name, self, LEVELS, &mut deep, most)?;
                 }
                 Ok(())
             }
         }
     }
 
-    fn empty_out(&self, name: &OsStr, top: &Self, levels: usize, deep: &mut u64) -> Result<(), Errno> {
+    fn empty_out(
+        &self,
+        name: &OsStr,
+        top: &Self,
+        levels: usize,
+        deep: &mut Vec<OsString>,
+        most: &mut usize,
+    ) -> Result<(), Errno> {
         if levels == 0 {
-            *deep += 1;
-            return self.rename(name, top, OsStr::new(&moved_name(*deep)));
+            let moved = moved_name()?;
+            self.rename(name, top, &moved)?;
+            deep.push(moved);
+            return Ok(());
         }
         // Somebody else may remove it as well.
         let inside = match self.child(name) {
@@ -368,9 +377,10 @@ impl Directory {
             rustix::fs::fchmod(&inside, Mode::RWXU)?;
         }
         for entry in inside.names()? {
+            *most = most.checked_sub(1).ok_or(Errno::INPROGRESS)?;
             match rustix::fs::unlinkat(&inside, &*entry, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
-                Err(Errno::ISDIR | Errno::PERM) => inside.empty_out(&entry, top, levels - 1, deep)?,
+                Err(Errno::ISDIR | Errno::PERM) => inside.empty_out(&entry, top, levels - 1, deep, most)?,
                 Err(errno) => return Err(errno),
             }
         }
@@ -554,8 +564,11 @@ impl Directory {
     }
 }
 
-fn moved_name(number: u64) -> String {
-    format!(".moved-up-{number}")
+/// A name that nobody has, also if another removal was broken off.
+fn moved_name() -> Result<OsString, Errno> {
+    let mut bytes = [0_u8; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(format!(".moved-up-{:016x}", u64::from_ne_bytes(bytes)).into())
 }
 
 /// A name for what is held.

@@ -47,6 +47,7 @@ mod held;
 mod owners;
 mod refresh;
 mod removal;
+mod discarded;
 mod rules;
 mod snapshot;
 mod stop;

@@ -17,10 +17,19 @@ impl Lock {
     pub(crate) fn try_take(directory: &Directory, name: &str) -> Result<Option<Self>, ChangesError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, name, flags, Bits::RUSR | Bits::WUSR).doing("open", name)?;
+        Self::held(file).doing("lock", name)
+    }
+
+    /// Locks a directory that was opened for this alone; `None` if somebody has locked it.
+    pub(crate) fn of(directory: &Directory) -> Result<Option<Self>, Errno> {
+        Self::held(rustix::io::fcntl_dupfd_cloexec(directory, 3)?)
+    }
+
+    fn held(file: OwnedFd) -> Result<Option<Self>, Errno> {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self(file))),
             Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
-            Err(errno) => Err(errno).doing("lock", name),
+            Err(errno) => Err(errno),
         }
     }
 }

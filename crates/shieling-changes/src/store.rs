@@ -1,6 +1,8 @@
 //! The directory that all sets are in.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::Mode as Bits;
@@ -10,6 +12,7 @@ use crate::base::Bases;
 use crate::copied::Copied;
 use crate::diff::DiffLimits;
 use crate::directory::Directory;
+use crate::discarded;
 use crate::error::{ChangesError, While as _};
 use crate::fingerprint::Fingerprint;
 use crate::header::{self, Header, Mode, State, Summary};
@@ -59,10 +62,13 @@ pub struct Store {
     directory: Directory,
     limits: Limits,
     stop: Stop,
+    /// The threads that remove discarded sets.
+    removals: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Store {
-    /// Opens it. It is made if it is not there, for its owner alone; the directory that it is in is there.
+    /// Opens it. It is made if it is not there, for its owner alone; the directory that it is in is there. What is left of
+    /// discarded sets is removed in the background.
     ///
     /// # Errors
     /// If it cannot be made or opened.
@@ -71,11 +77,14 @@ impl Store {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno).doing("create", path),
         }
+        let directory = Directory::open(path)?;
+        let removal = discarded::go_on(&directory).doing("list", path)?;
         Ok(Self {
             path: path.to_path_buf(),
-            directory: Directory::open(path)?,
+            directory,
             limits,
             stop: Stop::default(),
+            removals: Mutex::new(removal.into_iter().collect()),
         })
     }
 
@@ -601,7 +610,8 @@ impl Store {
         set.record(true)
     }
 
-    /// Removes a set. Its changes, or what undoing it needs, are gone.
+    /// Removes a set. Its changes, or what undoing it needs, are gone. What takes long is removed in the background, and by
+    /// whoever opens the store next if this process ends before.
     ///
     /// # Errors
     /// [`ChangesError::Busy`] if a sandbox of another process works in it; if it cannot be removed.
@@ -609,7 +619,21 @@ impl Store {
         if set.lock.is_none() {
             return Err(ChangesError::Busy { id: set.id });
         }
-        self.directory.remove(&set.id).doing("remove", &set.path)
+        let removal = discarded::discard(&self.directory, &set.id).doing("remove", &set.path)?;
+        let mut removals = self.removals();
+        removals.retain(|thread| !thread.is_finished());
+        removals.extend(removal);
+        Ok(())
+    }
+
+    /// Waits until what was discarded is removed.
+    pub fn finish_removals(&self) {
+        let removals = std::mem::take(&mut *self.removals());
+        removals.into_iter().for_each(|thread| drop(thread.join()));
+    }
+
+    fn removals(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the oldest committed sets beyond the number that is kept, several at a time.

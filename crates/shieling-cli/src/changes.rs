@@ -326,6 +326,7 @@ fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
 fn discard(id: &str) -> Result<u8, Failure> {
     let (store, set) = opened(id)?;
     store.discard(set).map_err(|error| failure(&error))?;
+    store.finish_removals();
     crate::print::write_all(io::stdout().lock(), &format!("discarded {id}\n"))?;
     Ok(0)
 }

@@ -4,12 +4,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use shieling_changes::{Action, ChangeSet, Choice, Limits, State, Store, Surroundings};
+use shieling_changes::{Action, ChangeSet, ChangesError, Choice, Limits, State, Store, Surroundings};
 
 use crate::support::{Place, sh};
 
 const STORE: &str = "SHIELING_TEST_STORE";
 const SET: &str = "SHIELING_TEST_SET";
+const DISCARDED: &str = "SHIELING_TEST_SET_DISCARDED";
 const ONCE: &str = "SHIELING_TEST_SET_ONCE";
 
 const SETUP: &str = "mkdir -p d/e f; for n in {1..40}; do echo $n > d/$n; echo $n > f/$n; done; echo x > d/e/x";
@@ -112,6 +113,41 @@ fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
         olds > 0 && news > 0 && between > 0,
         "old {olds}, new {news}, between {between}"
     );
+}
+
+/// Not a test by itself: discards.
+#[test]
+fn discard_in_a_child() {
+    let Some((store, set)) = given(DISCARDED) else { return };
+    store.discard(set).unwrap();
+    store.finish_removals();
+}
+
+#[test]
+fn a_set_whose_removal_is_killed_is_listed_no_more_and_removed_by_whoever_opens_the_store() {
+    for round in 0..100_u64 {
+        let place = Place::new("");
+        let set = place.stage("mkdir -p n/d; cd n/d; seq 20000 | xargs touch");
+        let (id, path) = (set.id().to_owned(), set.path().to_path_buf());
+        drop(set);
+        let mut child = child(&place, "kills::discard_in_a_child", DISCARDED, &id, Stdio::null());
+        while path.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(50 + round));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let names = || std::fs::read_dir(place.root.join("store")).unwrap().count();
+        let left = names();
+        assert_eq!(place.store.list().unwrap().len(), 0);
+        assert!(matches!(place.store.get(&id), Err(ChangesError::Unknown { .. })));
+        let next = Store::open(&place.root.join("store"), Limits::default()).unwrap();
+        next.finish_removals();
+        assert_eq!(names(), 0);
+        if left > 0 {
+            return;
+        }
+    }
+    panic!("no child was killed in the middle");
 }
 
 /// Not a test by itself: commits once.
