@@ -32,6 +32,8 @@ pub(crate) enum Check {
     Versions,
     /// A toolchain of rustup's: a name, or TOML without `path`.
     Toolchain,
+    /// A toolchain of elan's: a name, of the project that makes Lean.
+    LeanToolchain,
     /// A path that leads into the workspace.
     Pointer,
 }
@@ -133,6 +135,10 @@ impl Check {
                 ];
                 judge(outline::of_toml, keys, before, after, leads_inside)
             }
+            Self::LeanToolchain => held_line(text, |line| {
+                let (origin, channel) = line.rsplit_once(':').unwrap_or(("leanprover/lean4", line));
+                ["leanprover/lean4", "leanprover/lean4-nightly"].contains(&origin) && is_plain_name(channel)
+            }),
             Self::Pointer => {
                 let target = text.trim_end();
                 (!leads_inside(target)).then(|| Wrong {

@@ -106,11 +106,15 @@ pub(crate) const ROWS: &[Row] = &[
             ".pdm-plugins/**",
             ".poetry/plugins/**",
             "tools/bazel",
+            ".pixi/config.toml",
         ],
         PACKAGES,
     ),
     // What settings that were there name, and what a package manager makes for itself.
-    at_end(&[".yarn/releases/**", ".yarn/plugins/**", ".pdm-python"], PACKAGES),
+    at_end(
+        &[".yarn/releases/**", ".yarn/plugins/**", ".yarn/sdks/**", ".pdm-python"],
+        PACKAGES,
+    ),
     content(
         &["pnpm-workspace.yaml"],
         Check::Blocks(&[
@@ -408,8 +412,25 @@ pub(crate) const ROWS: &[Row] = &[
             "[paths]\ndefault = ext::x\n",
         ],
     ),
-    // A front end of git's takes its pager and commands from it.
-    project(&[".lazygit.yml", ".git/lazygit.yml"], CONTROL),
+    // Front ends of git's take their pagers, editors and commands from these, clients of Perforce and of servers for review
+    // theirs, some as code of theirs.
+    project(
+        &[
+            ".lazygit.yml",
+            ".git/lazygit.yml",
+            ".git/glab-cli/**",
+            ".p4config",
+            ".p4enviro",
+            "p4config.txt",
+            ".gclient",
+            ".gclient_entries",
+            ".arcconfig",
+            ".reviewboardrc",
+        ],
+        CONTROL,
+    ),
+    // The tool itself, which `repo` makes and then runs from any directory below.
+    at_end(&[".repo/repo/**"], CONTROL),
     hold(&[".hg/sharedpath", ".hg/shared", ".jj/repo"], CONTROL),
     content(
         &[".jj/repo/config.toml", ".jj/workspace-config.toml"],
