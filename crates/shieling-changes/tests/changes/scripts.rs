@@ -89,7 +89,8 @@ impl Numbers {
                  > .vscode/tasks.json"
             ),
             6 => "mkdir -p .vscode; echo '{\"editor.tabSize\": 2}' > .vscode/settings.json".to_owned(),
-            7 => format!("mkfifo {path}"),
+            // Under a name that no line writes to: that would wait for a reader.
+            7 => format!("mkfifo {path}/p || mkfifo p"),
             // A link that leads out: nothing is there, since a later line writes through it, in `direct` on this machine.
             8 => format!("ln -sfn /nonexistent/of-a-test/{number} {path}"),
             9 => format!("git init -q {path}; git -C {path} config core.pager x{number}"),
