@@ -188,10 +188,8 @@ impl Engine {
     }
 
     /// Removes something.
-    pub(crate) async fn delete(&self, path: &str, what: &'static str) -> Result<(), EngineError> {
-        self.call(Method::DELETE, path, None, what, self.removing())
-            .await
-            .map(drop)
+    pub(crate) async fn delete(&self, path: &str, what: &'static str, most: Duration) -> Result<(), EngineError> {
+        self.call(Method::DELETE, path, None, what, most).await.map(drop)
     }
 
     /// Sends an archive.

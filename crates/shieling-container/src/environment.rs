@@ -118,6 +118,7 @@ impl Container {
                 settled: Mutex::default(),
                 given_up: tokio::sync::Notify::new(),
                 left: Mutex::default(),
+                told_stuck: Mutex::default(),
                 failure: Mutex::default(),
                 alone: Alone::default(),
             }),

@@ -3,16 +3,23 @@
 #![expect(clippy::disallowed_methods, reason = "who this process is stands in /proc")]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::client::{Engine, escaped};
 use crate::error::EngineError;
 
-/// How long to wait for a container that ends by itself before its removal is tried again.
+/// How long to wait before a refused removal is tried again, for the first time and at most.
 const ENDING: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How many containers of earlier processes are removed at the same time.
+const AT_ONCE: usize = 8;
+/// What Podman says of a container that ends by itself at this moment.
+const IMPROPER: &str = "container state improper";
 
 /// The label that names the owner.
 pub(crate) const LABEL: &str = "dev.shieling.owner";
@@ -93,9 +100,17 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Removes the containers whose owners have ended, all at once, and gives how many there were. One that cannot be removed
-/// keeps no other one; of the failures the first is told.
-pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, EngineError> {
+/// A container of an earlier process that was not removed.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stuck {
+    pub(crate) id: String,
+    pub(crate) why: String,
+}
+
+/// Removes the containers whose owners have ended, and gives those that were not removed within `most`. Each is tried
+/// once, and a failure with one affects no other one.
+pub(crate) async fn sweep(engine: &Engine, this: &Owner, most: Duration) -> Result<Vec<Stuck>, EngineError> {
+    let until = Instant::now() + most;
     let filters = escaped(&serde_json::json!({ "label": [LABEL] }).to_string());
     let all = engine
         .get(
@@ -107,21 +122,27 @@ pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, Engine
         let owner = Owner::read(container["Labels"][LABEL].as_str()?)?;
         owner.is_gone(this).then(|| container["Id"].as_str()).flatten()
     });
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut removing = JoinSet::new();
     for id in orphans {
-        let (engine, id) = (engine.clone(), id.to_owned());
-        removing.spawn(async move { remove(&engine, &id).await });
+        let (engine, id, turns) = (engine.clone(), id.to_owned(), Arc::clone(&turns));
+        removing.spawn(async move {
+            let deleted = async {
+                let _turn = turns.acquire().await;
+                delete(&engine, &id, most).await
+            };
+            let why = match tokio::time::timeout_at(until.into(), deleted).await {
+                // Another process may remove it at the same time.
+                Ok(Ok(()) | Err(EngineError::Refused { status: 404 | 409, .. })) => return None,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("there was no time for it within {} s", most.as_secs_f64()),
+            };
+            Some(Stuck { id, why })
+        });
     }
-    let (mut removed, mut failed) = (0, None);
-    while let Some(done) = removing.join_next().await {
-        match done {
-            Ok(Ok(())) => removed += 1,
-            Ok(Err(error)) => failed = failed.or(Some(error)),
-            // It is there again at the next start.
-            Err(_) => {}
-        }
-    }
-    failed.map_or(Ok(removed), Err)
+    let mut stuck: Vec<_> = removing.join_all().await.into_iter().flatten().collect();
+    stuck.sort();
+    Ok(stuck)
 }
 
 /// Removes a container with everything that runs in it. One that is gone, or going, is no error.
@@ -129,42 +150,71 @@ pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), EngineError>
     removed(engine, id).await.map(drop)
 }
 
-/// As [`remove`], and whether there was one.
+/// As [`remove`], and whether there was one. A refusal that may be over soon is followed by another attempt, for as long
+/// as removing a container may take.
 pub(crate) async fn removed(engine: &Engine, id: &str) -> Result<bool, EngineError> {
-    let id = escaped(id);
-    let path = format!("/containers/{id}?force=true&v=true");
     let begun = Instant::now();
-    let deleted = loop {
-        match engine.delete(&path, "to remove a container").await {
-            // Podman says so of one that ends by itself at this moment.
-            Err(EngineError::Refused { message, .. })
-                if message.contains("container state improper") && begun.elapsed() < engine.removing() =>
-            {
-                tokio::time::sleep(ENDING).await;
+    let mut pause = ENDING;
+    let mut most = engine.removing();
+    loop {
+        match attempt(engine, id, most).await {
+            Err(error @ EngineError::Refused { .. }) if is_passing(&error) => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                most = engine.removing().saturating_sub(begun.elapsed());
+                if most < pause {
+                    return Err(error);
+                }
             }
-            deleted => break deleted,
+            done => return done,
         }
-    };
-    match deleted {
+    }
+}
+
+/// Whether a removal that failed like this can succeed later.
+pub(crate) fn is_passing(error: &EngineError) -> bool {
+    match error {
+        // The engine may start again at this moment.
+        EngineError::Silent { .. } | EngineError::Unreachable { .. } | EngineError::Foreign { .. } => true,
+        // 409: its state does not allow it now. 500 and above: the engine failed, as where a mount is still in use;
+        // Podman says so also of a container that ends by itself at this moment.
+        EngineError::Refused { status, .. } => matches!(status, 409 | 429 | 500..),
+    }
+}
+
+/// Removes a container, or waits until it is removed if that is in progress.
+async fn attempt(engine: &Engine, id: &str, most: Duration) -> Result<bool, EngineError> {
+    const WAITING: &str = "to wait for the end of a container";
+    let until = Instant::now() + most;
+    match delete(engine, id, most).await {
+        Ok(()) => Ok(true),
         Err(EngineError::Refused { status: 404, .. }) => Ok(false),
-        // Somebody else removes it; it is waited for.
-        Err(EngineError::Refused { status: 409, .. }) => {
-            let waited = engine
-                .post(
-                    &format!("/containers/{id}/wait?condition=removed"),
-                    None,
-                    "to wait for the end of a container",
-                    engine.removing(),
-                )
-                .await;
-            match waited {
-                Ok(_) | Err(EngineError::Refused { status: 404, .. }) => Ok(true),
+        Err(EngineError::Refused {
+            status: 409, message, ..
+        }) if !message.contains(IMPROPER) => {
+            let path = format!("/containers/{}/wait?condition=removed", escaped(id));
+            let most = until.saturating_duration_since(Instant::now());
+            match engine.post(&path, None, WAITING, most).await {
+                // Docker ends the wait also when the removal failed.
+                Ok(ended) => match ended["Error"]["Message"].as_str() {
+                    Some(message) if !message.is_empty() => Err(EngineError::Refused {
+                        what: "to remove a container",
+                        status: 500,
+                        message: message.to_owned(),
+                    }),
+                    Some(_) | None => Ok(true),
+                },
+                Err(EngineError::Refused { status: 404, .. }) => Ok(true),
                 Err(error) => Err(error),
             }
         }
-        Ok(()) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+async fn delete(engine: &Engine, id: &str, most: Duration) -> Result<(), EngineError> {
+    let path = format!("/containers/{}?force=true&v=true", escaped(id));
+    engine.delete(&path, "to remove a container", most).await
 }
 
 #[cfg(test)]
@@ -176,13 +226,17 @@ mod tests {
     use super::*;
     use crate::client::Endpoint;
 
-    /// An engine that has two orphans, and refuses to remove the first; and the requests to it.
-    fn fake(at: &Path, orphan: &str) -> mpsc::Receiver<String> {
-        let listener = UnixListener::bind(at).unwrap();
-        let list = serde_json::json!([
-            { "Id": "stuck", "Labels": { LABEL: orphan } },
-            { "Id": "other", "Labels": { LABEL: orphan } },
-        ]);
+    const REFUSED: &str = "500 Internal Server Error";
+    const BUSY: &str = r#"{"message": "the device is busy"}"#;
+
+    /// An engine that gives these answers to requests other than the first, as a request's line selects them; and the
+    /// lines.
+    async fn fake(
+        mut answer: impl FnMut(&str) -> (&'static str, String) + Send + 'static,
+    ) -> (Engine, mpsc::Receiver<String>, tempfile::TempDir) {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("s");
+        let listener = UnixListener::bind(&socket).unwrap();
         let (asked, requests) = mpsc::channel();
         std::thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
@@ -191,48 +245,105 @@ mod tests {
                     .map_while(Result::ok);
                 let line = lines.next().unwrap_or_default();
                 lines.find(String::is_empty);
-                let (status, body) = match &*line {
-                    line if line.contains("/containers/json") => ("200 OK", list.to_string()),
-                    line if line.starts_with("DELETE") && line.contains("/containers/stuck?") => {
-                        ("500 Internal Server Error", r#"{"message": "it is stuck"}"#.to_owned())
-                    }
-                    line if line.starts_with("DELETE") => ("204 No Content", String::new()),
-                    _ => ("200 OK", "OK".to_owned()),
+                let (status, body) = match line.contains("/_ping") {
+                    true => ("200 OK", "OK".to_owned()),
+                    false => answer(&line),
                 };
-                let _ = asked.send(line);
                 let length = body.len();
+                // The other end may have gone.
                 let _ = write!(
                     stream,
                     "HTTP/1.1 {status}\r\nApi-Version: 1.41\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
                 );
+                let _ = asked.send(line);
             }
         });
-        requests
+        let endpoint = Endpoint::parse(&format!("unix://{}", socket.display())).unwrap();
+        let engine = Engine::at(endpoint).await.unwrap();
+        (engine.within(Duration::from_secs(6)), requests, place)
     }
 
     #[tokio::test]
-    async fn an_orphan_that_cannot_be_removed_keeps_no_other_one() {
-        let place = tempfile::tempdir().unwrap();
-        let socket = place.path().join("s");
+    async fn an_orphan_that_cannot_be_removed_is_told_and_keeps_no_other_one() {
         let this = Owner::this().unwrap();
         let dead = Owner {
             started: this.started + 1,
             ..this.clone()
         };
-        let requests = fake(&socket, &dead.label());
-        let endpoint = Endpoint::parse(&format!("unix://{}", socket.display())).unwrap();
-        let engine = Engine::at(endpoint).await.unwrap();
-        let error = sweep(&engine, &this).await.expect_err("one is stuck");
-        assert!(error.to_string().contains("it is stuck"), "{error}");
+        let label = dead.label();
+        let ids = ["stuck", "other", "going", "gone", "third"];
+        let (engine, requests, _place) = fake(move |line| {
+            let is = |part: &str| line.contains(part);
+            if is("/containers/json") {
+                let all = ids.map(|id| serde_json::json!({ "Id": id, "Labels": { LABEL: label } }));
+                ("200 OK", Value::from(all.to_vec()).to_string())
+            } else if is("/stuck") {
+                (REFUSED, BUSY.to_owned())
+            } else if is("/going") {
+                (
+                    "409 Conflict",
+                    r#"{"message": "removal is already in progress"}"#.to_owned(),
+                )
+            } else if is("/gone") {
+                ("404 Not Found", r#"{"message": "no such container"}"#.to_owned())
+            } else {
+                ("204 No Content", String::new())
+            }
+        })
+        .await;
+        let stuck = sweep(&engine, &this, engine.quick()).await.unwrap();
+        assert_eq!(stuck.len(), 1, "{stuck:?}");
+        assert_eq!(stuck[0].id, "stuck");
+        assert!(stuck[0].why.contains("the device is busy"), "{stuck:?}");
         let asked: Vec<String> = requests.try_iter().collect();
-        for id in ["stuck", "other"] {
-            assert!(
-                asked
-                    .iter()
-                    .any(|line| line.starts_with("DELETE") && line.contains(&format!("/{id}?"))),
-                "{asked:?}"
-            );
+        for id in ids {
+            let path = format!("DELETE /v1.40/containers/{id}?");
+            let times = asked.iter().filter(|line| line.contains(&path)).count();
+            assert_eq!(times, 1, "{id}: {asked:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_removal_that_is_refused_for_now_is_tried_again() {
+        let mut answers = vec![
+            // Docker ends a wait also where the removal failed.
+            (
+                "DELETE",
+                "409 Conflict",
+                r#"{"message": "removal of container c is already in progress"}"#,
+            ),
+            (
+                "/wait",
+                "200 OK",
+                r#"{"StatusCode": 137, "Error": {"Message": "the device is busy"}}"#,
+            ),
+            ("DELETE", REFUSED, BUSY),
+            ("DELETE", "409 Conflict", r#"{"message": "container state improper"}"#),
+            ("DELETE", "204 No Content", ""),
+        ]
+        .into_iter();
+        let (engine, requests, _place) = fake(move |line| match answers.next() {
+            Some((part, status, body)) if line.contains(part) => (status, body.to_owned()),
+            other => panic!("{line}: {other:?}"),
+        })
+        .await;
+        assert_eq!(removed(&engine, "c").await, Ok(true));
+        // The first asked whether it is an engine.
+        assert_eq!(requests.try_iter().count(), 6);
+    }
+
+    #[tokio::test]
+    async fn a_removal_that_is_always_refused_ends_with_the_refusal() {
+        let (engine, _requests, _place) = fake(|_| (REFUSED, BUSY.to_owned())).await;
+        let begun = Instant::now();
+        let error = removed(&engine, "c").await.unwrap_err();
+        assert!(error.to_string().contains("the device is busy"), "{error}");
+        assert!(begun.elapsed() < engine.removing(), "{:?}", begun.elapsed());
+
+        let forbidden = r#"{"message": "not yours"}"#;
+        let (engine, requests, _place) = fake(move |_| ("403 Forbidden", forbidden.to_owned())).await;
+        removed(&engine, "c").await.unwrap_err();
+        assert_eq!(requests.try_iter().count(), 2, "what no time changes is asked once");
     }
 
     #[test]

@@ -11,13 +11,10 @@ use shieling_remote::{Base, Copied, CopyError, CopyErrorKind, CopyOptions, Remot
 
 use super::Container;
 use super::hidden::{self, ByPolicy};
-use super::inner::{Inner, Running, WorkspaceBase, lock};
+use super::inner::{Inner, Running, TOLD, WorkspaceBase, lock};
 use crate::error::ContainerError;
 use crate::isolation::{real, real_or_will_be};
 use crate::options::WorkspaceCopy;
-
-/// How many of the entries that were left out are told of one by one.
-const TOLD: usize = 5;
 
 impl Container {
     /// Copies what is in the directory `from` of this host into the directory `to` of the container, which is made if

@@ -1,6 +1,6 @@
 //! What an environment of this kind has: its engine, its image and, once one runs, its container.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,18 @@ use shieling::process::SpawnError;
 use shieling_remote::{Base, Remote};
 
 use super::image::Progress;
+use super::own::short;
 use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
-use crate::error::ContainerError;
+use crate::error::{ContainerError, EngineError};
 use crate::isolation::{Mount, real_or_will_be};
 use crate::options::Options;
+use crate::owner::Stuck;
 use crate::spec::Image;
+
+/// How many things of a kind are told of one by one.
+pub(super) const TOLD: usize = 5;
 
 pub(super) struct Inner {
     pub(super) engine: Engine,
@@ -47,6 +52,8 @@ pub(super) struct Inner {
     pub(super) left: Mutex<Option<String>>,
     /// The containers of single commands.
     pub(super) alone: Alone,
+    /// The containers of earlier processes that were told of as not removed.
+    pub(super) told_stuck: Mutex<BTreeSet<String>>,
     /// Why the last start failed.
     pub(super) failure: Mutex<Option<ContainerError>>,
 }
@@ -140,6 +147,33 @@ impl Inner {
                 || workspace.starts_with(&mount.source)
         };
         asked.workspace == options.workdir && !self.mounts.iter().any(shows)
+    }
+
+    /// Tells of containers of earlier processes that could not be removed, of each once.
+    pub(super) fn tell_stuck(&self, swept: Result<Vec<Stuck>, EngineError>) {
+        let Some(progress) = &self.progress else { return };
+        let stuck = match swept {
+            Ok(stuck) => stuck,
+            Err(error) => {
+                progress(&format!(
+                    "containers of earlier processes were not looked for: {error}; the next start looks again"
+                ));
+                return;
+            }
+        };
+        let mut told = lock(&self.told_stuck);
+        let new: Vec<_> = stuck.iter().filter(|one| told.insert(one.id.clone())).collect();
+        for Stuck { id, why } in new.iter().take(TOLD) {
+            let (name, id) = (self.engine.name(), short(id));
+            progress(&format!(
+                "the container `{id}` of an earlier process is left: {why}; the next start tries again, or `{name} rm -f \
+                 {id}` removes it"
+            ));
+        }
+        let more = new.len().saturating_sub(TOLD);
+        if more > 0 {
+            progress(&format!("{more} more containers of earlier processes are left"));
+        }
     }
 
     /// Whether commands run as the first user of the container.

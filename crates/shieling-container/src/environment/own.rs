@@ -54,7 +54,7 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
     // What an earlier process left is no reason to wait long, nor to fail.
     let sweep = async {
         if let Some(owner) = &owner {
-            let _ = tokio::time::timeout(engine.quick(), owner::sweep(engine, owner)).await;
+            inner.tell_stuck(owner::sweep(engine, owner, engine.quick()).await);
         }
     };
     let (created, ()) = tokio::join!(create, sweep);
@@ -186,12 +186,10 @@ pub(super) fn remove_later(engine: &Engine, id: &str, is_certain: bool) {
     in_background(async move {
         for _ in 0..ATTEMPTS {
             match owner::removed(&engine, &id).await {
-                Ok(false) if !is_certain => {}
                 // It was asked to make it, and may do so once it goes on.
-                Err(EngineError::Silent { .. } | EngineError::Unreachable { .. }) => {}
-                // It could not remove it yet.
-                Err(EngineError::Refused { status: 500.., .. }) => {}
-                Ok(_) | Err(EngineError::Foreign { .. } | EngineError::Refused { .. }) => return,
+                Ok(false) if !is_certain => {}
+                Err(error) if owner::is_passing(&error) => {}
+                Ok(_) | Err(_) => return,
             }
             tokio::time::sleep(PAUSE).await;
         }
