@@ -17,9 +17,8 @@ pub(crate) struct Shell {
     #[schemars(length(max = 262_144))]
     pub(crate) command: String,
     /// The persistent shell to run it in; a new name starts a new one, and several run in parallel. "" runs it in a fresh process, of which nothing stays.
-    #[serde(default = "main_session")]
-    #[schemars(length(max = 64))]
-    pub(crate) session: String,
+    #[schemars(length(max = 64), default = "main_session")]
+    pub(crate) session: Option<String>,
     /// How long to wait for its end, in milliseconds [default: the server's --timeout].
     #[schemars(range(min = 1, max = 3_600_000))]
     pub(crate) timeout_ms: Option<u64>,
@@ -57,8 +56,8 @@ pub(crate) struct Shell {
 /// The session of calls that name none.
 pub(crate) const MAIN_SESSION: &str = "main";
 
-fn main_session() -> String {
-    MAIN_SESSION.to_owned()
+fn main_session() -> Option<String> {
+    Some(MAIN_SESSION.to_owned())
 }
 
 fn rows() -> u16 {

@@ -132,7 +132,11 @@ impl Toolset {
                     .is_none_or(|names| names.contains(dialect_tool.name))
                 && !self.excluded.contains(dialect_tool.name)
         };
-        Offered::new(self.dialect, self.dialect.tools().into_iter().filter(is_offered))
+        Offered::new(
+            self.dialect,
+            self.dialect.tools().into_iter().filter(is_offered),
+            abilities.contains(&Ability::Sessions),
+        )
     }
 
     fn known<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<&'static str>, UnknownTool> {

@@ -451,8 +451,10 @@ fn an_agent_has_a_new_container_for_each_command_where_that_is_asked() {
             names.insert(name.to_owned());
         }
         assert_eq!(names.len(), 2, "{kind:?}: {names:?}");
-        let (told, _) = of.shell(json!({"command": "true", "session": "other"}));
-        assert!(told.contains("there are no sessions here"), "{kind:?}: {told}");
+        for name in ["main", "other"] {
+            let (told, _) = of.shell(json!({"command": "true", "session": name}));
+            assert!(told.contains("there are no sessions here"), "{kind:?}: {told}");
+        }
         let (_, exit, ..) = of.end();
         assert_eq!(exit, Some(0), "{kind:?}");
         assert_eq!(engine.containers(), Vec::<String>::new(), "{kind:?}");

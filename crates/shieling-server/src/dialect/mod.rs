@@ -4,11 +4,13 @@
 //! arguments. A dialect cannot do anything that the default cannot.
 
 mod tables;
+mod told;
 mod tool;
 
 use crate::tools;
 use tables::{DIALECTS, Table};
 
+pub(crate) use told::Told;
 pub(crate) use tool::{Argument, Conversion, DialectTool, Style, TranslatedCall};
 
 /// A set of tool names.

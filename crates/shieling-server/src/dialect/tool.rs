@@ -115,6 +115,15 @@ impl DialectTool {
         }
     }
 
+    /// Returns the name of our argument for one of the dialect.
+    pub(super) fn argument_of_ours<'a>(&self, name: &'a str) -> &'a str {
+        let takes = self.takes.unwrap_or_default();
+        takes
+            .iter()
+            .find(|argument| argument.name == name)
+            .map_or(name, |argument| argument.to)
+    }
+
     /// Returns the schema of the arguments.
     pub(crate) fn schema(&self) -> Map<String, Value> {
         let ours = (self.tool.definition().takes)();

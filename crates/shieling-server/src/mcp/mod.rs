@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::dialect::{Dialect, DialectTool};
+use crate::dialect::{Dialect, DialectTool, Told};
 use crate::toolset::{Offered, Toolset};
 use crate::workplaces::Workplaces;
 
@@ -52,14 +52,14 @@ fn tools(offered: &Offered) -> Vec<(DialectTool, Tool)> {
             .destructive(hints.destructive)
             .idempotent(hints.idempotent)
             .open_world(hints.open_world);
-        let tool = Tool::new(
-            dialect_tool.name,
-            dialect_tool.description(),
-            Arc::<JsonObject>::new(dialect_tool.schema()),
-        )
-        .with_title(definition.title)
-        .with_raw_output_schema(Arc::new((definition.gives)()))
-        .with_annotations(annotations);
+        let mut told = Told::of(&dialect_tool);
+        if !offered.keeps_sessions() {
+            told.leave_out_sessions(&dialect_tool);
+        }
+        let tool = Tool::new(dialect_tool.name, told.description, Arc::<JsonObject>::new(told.takes))
+            .with_title(told.title)
+            .with_raw_output_schema(Arc::new((definition.gives)()))
+            .with_annotations(annotations);
         (dialect_tool, tool)
     };
     offered.tools().iter().copied().map(tool).collect()

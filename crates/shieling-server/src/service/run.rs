@@ -115,11 +115,11 @@ fn call(
     asked: &arguments::Shell,
     keeps_sessions: bool,
 ) -> Result<(Option<SessionName>, JobRequest), InvalidCommand> {
-    let session = match asked.session.as_str() {
-        "" => None,
-        arguments::MAIN_SESSION if !keeps_sessions => None,
-        _ if !keeps_sessions => return Err(InvalidCommand::NoSessions),
-        name => Some(name.parse::<SessionName>()?),
+    let session = match asked.session.as_deref() {
+        Some("") => None,
+        None if !keeps_sessions => None,
+        Some(_) if !keeps_sessions => return Err(InvalidCommand::NoSessions),
+        name => Some(name.unwrap_or(arguments::MAIN_SESSION).parse::<SessionName>()?),
     };
     let cwd = match &asked.cwd {
         None => template.cwd().to_owned(),

@@ -10,13 +10,19 @@ use crate::tools::Tool;
 pub(crate) struct Offered {
     dialect: Dialect,
     tools: Arc<[DialectTool]>,
+    /// Whether the environment keeps sessions.
+    keeps_sessions: bool,
 }
 
 impl Offered {
     /// Creates a set of these tools of a dialect.
-    pub(super) fn new(dialect: Dialect, tools: impl Iterator<Item = DialectTool>) -> Self {
+    pub(super) fn new(dialect: Dialect, tools: impl Iterator<Item = DialectTool>, keeps_sessions: bool) -> Self {
         let tools = tools.collect();
-        Self { dialect, tools }
+        Self {
+            dialect,
+            tools,
+            keeps_sessions,
+        }
     }
 
     /// Returns the set without one of our tools.
@@ -26,7 +32,12 @@ impl Offered {
             .iter()
             .filter(|dialect_tool| dialect_tool.tool != tool)
             .copied();
-        Self::new(self.dialect, rest)
+        Self::new(self.dialect, rest, self.keeps_sessions)
+    }
+
+    /// Returns whether the environment keeps sessions.
+    pub(crate) fn keeps_sessions(&self) -> bool {
+        self.keeps_sessions
     }
 
     pub(crate) fn tools(&self) -> &[DialectTool] {

@@ -42,12 +42,24 @@ async fn where_there_are_no_sessions_a_call_that_names_none_has_none() {
     fake.abilities.remove(&Ability::Sessions);
     let fake = Arc::new(fake);
     let mut client = Client::stateful(&fake, "default", json!({})).await;
+    let tools = client.request("tools/list", json!({})).await["result"]["tools"].to_string();
+    assert!(tools.contains("There are no sessions here"), "{tools}");
+    assert!(
+        !tools.contains("persistent") && !tools.contains("List sessions"),
+        "{tools}"
+    );
     let result = client.call("shell", json!({"command": "ls", "cwd": "sub"})).await;
     assert_eq!(text(&result), "ls\n", "{result}");
     assert!(fake.asked()[0].starts_with("shell ls in None at /work/sub"));
-    let named = client.call("shell", json!({"command": "ls", "session": "other"})).await;
-    assert!(text(&named).contains("there are no sessions here"), "{named}");
-    assert_eq!(fake.asked(), [""; 0]);
+    client.call("shell", json!({"command": "ls", "session": ""})).await;
+    assert!(fake.asked()[0].starts_with("shell ls in None"));
+    for name in ["main", "other"] {
+        let named = client.call("shell", json!({"command": "ls", "session": name})).await;
+        for part in ["there are no sessions here", "leave `session` out"] {
+            assert!(text(&named).contains(part), "{named}");
+        }
+        assert_eq!(fake.asked(), [""; 0], "{name}");
+    }
 }
 
 #[tokio::test]
