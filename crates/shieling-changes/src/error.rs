@@ -90,6 +90,13 @@ pub enum ChangesError {
         /// Whether it is still being filled.
         is_live: bool,
     },
+    /// The set was made by commands for which a part of the workspace did not exist, and whoever judges it does not say
+    /// which.
+    #[error("the change set `{id}` cannot be judged: paths were hidden from its commands, and it is not known which")]
+    HiddenUnknown {
+        /// The id.
+        id: String,
+    },
     /// A sandbox works in the set.
     #[error("a sandbox is working in the change set `{id}`")]
     Busy {

@@ -12,6 +12,9 @@ use crate::scan::Counts;
 /// The name of the header in a set.
 pub(crate) const HEADER: &str = "set";
 
+/// The longest header, in bytes.
+const LARGEST: usize = 4 << 20;
+
 /// The version of what is stored.
 const VERSION: u16 = 2;
 
@@ -118,6 +121,10 @@ pub(crate) struct Header {
     /// Whether it is filled from a copy of the workspace, whose files have lost their owners. Stored after the rest too.
     #[serde(skip)]
     pub(crate) is_copy: bool,
+    /// The patterns of what did not exist for the commands, in the form that the caller gave; `None` if all of the
+    /// workspace did. Stored after the rest too.
+    #[serde(skip)]
+    pub(crate) hidden: Option<Vec<String>>,
 }
 
 impl Header {
@@ -136,21 +143,23 @@ impl Header {
             command: None,
             renames: 0,
             is_copy: false,
+            hidden: None,
         }
     }
 
     pub(crate) fn read(directory: &Directory, id: &str) -> Result<Self, ChangesError> {
-        let bytes = directory.read_some(HEADER, 1 << 20).doing("read", HEADER)?;
+        let bytes = directory.read_some(HEADER, LARGEST as u64).doing("read", HEADER)?;
         let damaged = |what: &str| ChangesError::Damaged {
             id: id.to_owned(),
             what: what.to_owned(),
         };
         let (mut header, rest): (Self, _) =
             postcard::take_from_bytes(&bytes).map_err(|_| damaged("its header cannot be read"))?;
-        if let Ok((renames, rest)) = postcard::take_from_bytes(rest) {
-            header.renames = renames;
-            header.is_copy = postcard::from_bytes(rest).unwrap_or_default();
-        }
+        // Each is missing in headers that were written before it was known, with all after it.
+        let mut rest = Rest(rest);
+        header.renames = rest.take().map_err(|()| damaged("its header cannot be read"))?;
+        header.is_copy = rest.take().map_err(|()| damaged("its header cannot be read"))?;
+        header.hidden = rest.take().map_err(|()| damaged("its header cannot be read"))?;
         if header.version != VERSION {
             return Err(damaged("it was made by another version of Shieling"));
         }
@@ -158,9 +167,31 @@ impl Header {
     }
 
     pub(crate) fn write(&self, directory: &Directory) -> Result<(), ChangesError> {
-        let bytes =
-            postcard::to_allocvec(&(self, self.renames, self.is_copy)).expect("plain data can always be encoded");
+        let bytes = postcard::to_allocvec(&(self, self.renames, self.is_copy, &self.hidden))
+            .expect("plain data can always be encoded");
+        if bytes.len() > LARGEST {
+            let error = std::io::Error::new(
+                std::io::ErrorKind::FileTooLarge,
+                format!("the patterns of hidden paths make it longer than {LARGEST} bytes"),
+            );
+            return Err(error).doing("write", HEADER);
+        }
         directory.replace(HEADER, &bytes).doing("write", HEADER)
+    }
+}
+
+/// What stands behind a header.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    /// Takes the next value; the default at the end.
+    fn take<T: serde::de::DeserializeOwned + Default>(&mut self) -> Result<T, ()> {
+        if self.0.is_empty() {
+            return Ok(T::default());
+        }
+        let (value, rest) = postcard::take_from_bytes(self.0).map_err(drop)?;
+        self.0 = rest;
+        Ok(value)
     }
 }
 
@@ -187,5 +218,44 @@ pub(crate) mod path_bytes {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         Ok(PathBuf::from(OsString::from_vec(Vec::<u8>::deserialize(deserializer)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_of_before_are_read_and_hidden_patterns_are_kept() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = Directory::open(place.path()).unwrap();
+        let time = now(&directory).unwrap();
+        let mut header = Header::new(Path::new("/w"), Mode::Commit, time);
+        (header.renames, header.is_copy) = (3, true);
+        let olds = [
+            (postcard::to_allocvec(&header).unwrap(), 0, false),
+            (postcard::to_allocvec(&(&header, 3_u64)).unwrap(), 3, false),
+            (postcard::to_allocvec(&(&header, 3_u64, true)).unwrap(), 3, true),
+        ];
+        for (bytes, renames, is_copy) in olds {
+            directory.replace(HEADER, &bytes).unwrap();
+            let read = Header::read(&directory, "x").unwrap();
+            assert_eq!((read.renames, read.is_copy, read.hidden), (renames, is_copy, None));
+        }
+        header.hidden = Some(vec![".env".to_owned(), "\0".to_owned()]);
+        header.write(&directory).unwrap();
+        let read = Header::read(&directory, "x").unwrap();
+        assert_eq!(
+            (read.renames, read.is_copy, read.hidden),
+            (3, true, header.hidden.clone())
+        );
+        // Cut off in the middle of the patterns.
+        let mut bytes = postcard::to_allocvec(&(&header, 3_u64, true, &header.hidden)).unwrap();
+        bytes.pop();
+        directory.replace(HEADER, &bytes).unwrap();
+        let error = Header::read(&directory, "x").unwrap_err();
+        assert!(matches!(error, ChangesError::Damaged { .. }), "{error}");
+        header.hidden = Some(vec!["x".repeat(LARGEST)]);
+        assert!(header.write(&directory).is_err());
     }
 }

@@ -427,6 +427,32 @@ impl ChangeSet {
         CopyRecorder::new(&self.directory)
     }
 
+    /// Stores what did not exist for the commands that make the set: the patterns of [`Surroundings::hidden`], which
+    /// whoever judges the set later makes that from ([`Self::hidden_patterns`]). Without any pattern it is stored that
+    /// something was hidden.
+    ///
+    /// # Errors
+    /// If the set cannot be written.
+    pub fn hide(&mut self, patterns: &[String]) -> Result<(), ChangesError> {
+        self.header.hidden = Some(patterns.to_vec());
+        self.header.write(&self.directory)
+    }
+
+    /// Returns what [`Self::hide`] has stored. If that is something, judging the set without
+    /// [`Surroundings::hidden`] is refused.
+    #[must_use]
+    pub fn hidden_patterns(&self) -> Option<&[String]> {
+        self.header.hidden.as_deref()
+    }
+
+    /// Refuses to judge what was hidden as if nothing was.
+    fn check_hides(&self, surroundings: &Surroundings) -> Result<(), ChangesError> {
+        match (&self.header.hidden, &surroundings.hidden) {
+            (Some(_), None) => Err(ChangesError::HiddenUnknown { id: self.id.clone() }),
+            (Some(_), Some(_)) | (None, _) => Ok(()),
+        }
+    }
+
     /// Says that the layer has all that differs from the copy that was recorded. Paths that were not recorded count as
     /// new there, so that whatever has them in the workspace is a conflict. Directories get back the set-id bits and
     /// the sticky bit that the copy of them could not have, and files the attributes of those that they replace. If
@@ -628,6 +654,7 @@ impl ChangeSet {
         limits: Limits,
         held: &mut HeldPaths,
     ) -> Result<Examined, ChangesError> {
+        surroundings.map_or(Ok(()), |around| self.check_hides(around))?;
         let (upper, workspace) = (self.layer()?, self.tree()?);
         let before = Layered::new(None, &workspace);
         let after = Layered::new(Some(&upper), &workspace);
@@ -717,6 +744,7 @@ impl ChangeSet {
 
     /// Finds its changes of what commands cannot see.
     pub(crate) fn hidden(&self, surroundings: &Surroundings) -> Result<(HeldPaths, Vec<Held>), ChangesError> {
+        self.check_hides(surroundings)?;
         let (mut paths, mut told) = (HeldPaths::new(), Vec::new());
         let Some(hides) = surroundings.hidden.as_deref() else {
             return Ok((paths, told));

@@ -428,6 +428,7 @@ impl Store {
             let mut part = self.make(&set.header.workspace, set.header.mode)?;
             part.header.command.clone_from(&set.header.command);
             part.header.is_copy = set.header.is_copy;
+            part.header.hidden.clone_from(&set.header.hidden);
             let upper = part.layer()?;
             let mut snapshot = Snapshot::new(set, &upper, choice, &held);
             let taken = snapshot.take(bases, shadows.as_deref(), self.limits);
@@ -557,6 +558,7 @@ impl Store {
         let mut part = self.make(&set.header.workspace, set.header.mode)?;
         part.header.command.clone_from(&set.header.command);
         part.header.is_copy = set.header.is_copy;
+        part.header.hidden.clone_from(&set.header.hidden);
         let upper = part.layer()?;
         let held = HeldPaths::new();
         let mut snapshot = Snapshot::new(set, &upper, choice, &held);

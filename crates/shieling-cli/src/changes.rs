@@ -106,18 +106,28 @@ fn failure(error: &ChangesError) -> Failure {
                 "look at what there is with `shieling changes show {id}`; `shieling changes discard {id}` removes it"
             ),
         ),
+        ChangesError::HiddenUnknown { .. } => failure.with(
+            "instead",
+            "take what is right with `shieling changes apply ID --accept-held-back --only PATH`",
+        ),
         ChangesError::Busy { .. } => failure.with("instead", "end that sandbox first"),
         _ => failure,
     }
 }
 
 /// What the gate knows when a person decides.
-fn surroundings() -> Surroundings {
+fn surroundings(set: &ChangeSet) -> Result<Surroundings, Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    Surroundings {
+    let hidden = shieling::hidden_of(set).map_err(|error| {
+        Failure::new(format!("the change set `{}` cannot be judged: {error}", set.id()))
+            .with("because", "paths were hidden from the commands that made it")
+            .with("instead", "use the version of Shieling that made it")
+    })?;
+    Ok(Surroundings {
         home: home.filter(|home| home.is_absolute()),
+        hidden,
         ..Surroundings::default()
-    }
+    })
 }
 
 fn list(json: bool) -> Result<u8, Failure> {
@@ -201,7 +211,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
             ));
     }
     let judged = set
-        .judge(&surroundings(), Limits::default())
+        .judge(&surroundings(&set)?, Limits::default())
         .map_err(|error| failure(&error))?;
     let mut summary = set.summary();
     summary.counts = judged.counts;
@@ -282,11 +292,12 @@ fn told(judged: &Judged) -> String {
 fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
     let (store, set) = opened(id)?;
     choice.only = chosen(&choice.only, set.workspace());
+    let surroundings = surroundings(&set)?;
     let Committed {
         id: committed,
         mut judged,
     } = store
-        .apply(set, &choice, &surroundings())
+        .apply(set, &choice, &surroundings)
         .map_err(|error| failure(&error))?;
     let mut text = String::new();
     if let Some(done) = &committed {

@@ -92,4 +92,4 @@ pub mod changes;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, EnvironmentFacts, SessionHandle, Shieling, enforcement_of};
+pub use shieling::{Builder, EnvironmentFacts, SessionHandle, Shieling, enforcement_of, hidden_of};

@@ -50,7 +50,7 @@ use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::Entry;
 pub use environment_facts::EnvironmentFacts;
-pub use kernel::enforcement_of;
+pub use kernel::{enforcement_of, hidden_of};
 use left::LeftBehind;
 pub use sessions::SessionHandle;
 

@@ -2,14 +2,18 @@
 #![expect(clippy::disallowed_methods, reason = "tests make their own workspace")]
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use shieling::Shieling;
 use shieling::approval::Mode;
-use shieling::environment::{EnforceError, Enforced, Environment, Isolation, Local, Restrictions, Sandbox, Shell};
+use shieling::changes::{Choice, Limits, State, Store, Surroundings};
+use shieling::environment::{
+    CopiedWorkspace, EnforceError, Enforced, Environment, Isolation, Local, Restrictions, Sandbox, Shell, WriteBack,
+};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::{Decision, Policy};
 use shieling::request::Command;
+use shieling::{Shieling, enforcement_of, hidden_of};
 use tempfile::TempDir;
 
 fn workspace() -> TempDir {
@@ -144,4 +148,67 @@ async fn what_cannot_be_enforced_at_all_is_an_error_and_not_left_out() {
     let other = sandbox(&elsewhere, |_| ());
     let error = over(other, hiding(), &workspace).expect_err("hidden paths would be others");
     assert!(matches!(error, EnforceError::Workspace { .. }), "{error}");
+}
+
+#[test]
+fn what_was_hidden_from_a_copy_of_the_workspace_is_held_back_later_as_at_once() {
+    let policy = hiding().with_ignore(&["/keys/", "!/keys/open"]).expect("patterns");
+    let hidden = || enforcement_of(&policy, "/".as_ref()).hidden;
+    for conflict in [false, true] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = place.path().canonicalize().expect("it is there");
+        let (work, sets) = (root.join("work"), root.join("sets"));
+        fs::create_dir(&work).expect("made");
+        let mut back = WriteBack::begin(&CopiedWorkspace {
+            workspace: work.clone(),
+            sets: sets.clone(),
+            home: None,
+            fixed: Vec::new(),
+        })
+        .expect("it can be stored");
+        back.copied().expect("nothing was");
+        let layer = back.layer();
+        for directory in ["keys", "d/keys"] {
+            fs::create_dir_all(layer.join(directory)).expect("made");
+        }
+        for name in [".env", "d/.ENV", "keys/k", "d/keys/k", "new"] {
+            fs::write(layer.join(name), "theirs\n").expect("written");
+        }
+        if conflict {
+            fs::write(work.join("new"), "mine\n").expect("written");
+        }
+        let changes = back.commit(Vec::new(), hidden()).expect("stored").expect("changes");
+        let at_once: Vec<PathBuf> = changes.held_back.iter().map(|held| held.path.clone()).collect();
+        assert!(
+            changes
+                .held_back
+                .iter()
+                .all(|held| held.because.contains("it is hidden"))
+                && at_once.len() >= 3,
+            "{changes:?}"
+        );
+        let store = Store::open(&sets, Limits::default()).expect("opened");
+        let waiting = store.list().expect("listed");
+        let waiting = waiting
+            .iter()
+            .find(|set| set.state != State::Committed)
+            .expect("a rest");
+        let set = store.get(&waiting.id).expect("it is there");
+        let around = Surroundings {
+            hidden: hidden_of(&set).expect("patterns"),
+            ..Surroundings::default()
+        };
+        let choice = Choice {
+            overwrite: conflict,
+            ..Choice::default()
+        };
+        let later = store.apply(set, &choice, &around).expect("judged").judged.held;
+        let later: Vec<PathBuf> = later.into_iter().map(|held| held.path).collect();
+        assert_eq!(later, at_once, "a conflict: {conflict}");
+        for name in [".env", "d/.ENV", "keys"] {
+            assert!(!work.join(name).exists(), "a conflict: {conflict}: {name}");
+        }
+        assert_eq!(fs::read(work.join("new")).expect("written"), b"theirs\n");
+        assert!(work.join("d/keys/k").exists());
+    }
 }

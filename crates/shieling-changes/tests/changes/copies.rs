@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
-use shieling_changes::{ChangeSet, ChangesError, Choice, Mode, Node, State, Surroundings};
+use shieling_changes::{ChangeSet, ChangesError, Choice, Limits, Mode, Node, State, Surroundings};
 
 use super::support::{Place, sh};
 
@@ -333,6 +333,53 @@ fn what_is_hidden_is_neither_replaced_nor_removed_and_is_no_conflict() {
         &place.workspace,
         "grep -q mine secret && grep -q mine d/secret/x && test ! -e d/y && test ! -e o/secret && grep -q changed k",
     );
+}
+
+/// Also of a part of it that was committed and taken back.
+#[test]
+fn what_was_hidden_is_stored_with_the_set_and_judging_it_without_that_is_refused() {
+    let place = Place::new("echo k >k");
+    let mut set = copied(&place);
+    let id = set.id().to_owned();
+    sh(&set.upper(), "echo theirs >secret; echo changed >k; echo new >n");
+    let patterns = ["secret".to_owned(), "\0".to_owned()];
+    set.hide(&patterns).unwrap();
+    set.filled().unwrap();
+    drop(set);
+    let get = |id: &str| place.store.get(id).unwrap();
+    let unknown = |error: &ChangesError| matches!(error, ChangesError::HiddenUnknown { .. });
+    assert_eq!(get(&id).hidden_patterns(), Some(&patterns[..]));
+    let blind = Surroundings::default();
+    let error = get(&id).judge(&blind, Limits::default()).unwrap_err();
+    assert!(unknown(&error), "{error}");
+    let only = Choice {
+        only: vec!["k".into()],
+        ..Choice::default()
+    };
+    for choice in [&Choice::default(), &only] {
+        let error = place.store.apply(get(&id), choice, &blind).unwrap_err();
+        assert!(unknown(&error), "{error}");
+    }
+    sh(&place.workspace, "grep -qx k k && test ! -e n && test ! -e secret");
+
+    let around = Surroundings {
+        hidden: Some(std::sync::Arc::new(Secret)),
+        ..Surroundings::default()
+    };
+    let done = place.store.apply(get(&id), &only, &around).unwrap();
+    let part = done.id.unwrap();
+    assert_eq!(get(&part).hidden_patterns(), Some(&patterns[..]));
+    let done = place.store.apply(get(&id), &Choice::default(), &around).unwrap();
+    assert!(done.id.is_some(), "{done:?}");
+    assert_eq!(done.judged.held[0].rule, shieling_changes::HIDDEN, "{done:?}");
+    sh(&place.workspace, "grep -q changed k && test -e n && test ! -e secret");
+    // Who decides about what is held back needs no judgement of it.
+    let accepted = Choice {
+        accept_held_back: true,
+        ..Choice::default()
+    };
+    place.store.apply(get(&id), &accepted, &blind).unwrap();
+    sh(&place.workspace, "grep -q theirs secret");
 }
 
 #[test]

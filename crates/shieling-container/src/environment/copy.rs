@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use shieling::changes::{ChangesError, Limits, Matcher, Node};
+use shieling::changes::{ChangesError, Limits, Node};
 use shieling::environment::{CopiedWorkspace, NotWrittenBack, WriteBack, WriteBackError};
 use shieling::outcome::{Changes, HeldBack};
 use shieling_remote::{Base, Copied, CopyError, CopyErrorKind, CopyOptions, Remote, Seen};
 
 use super::Container;
-use super::hidden::{self, ByPolicy};
+use super::hidden;
 use super::inner::{Inner, Running, TOLD, WorkspaceBase, lock};
 use crate::error::ContainerError;
 use crate::isolation::{real, real_or_will_be};
@@ -194,9 +194,7 @@ impl Inner {
             }
         };
         let rules = lock(&self.rules).clone().unwrap_or_default();
-        let hidden = self
-            .hidden()
-            .map(|hidden| Arc::new(ByPolicy(hidden)) as Arc<dyn Matcher>);
+        let hidden = self.hidden();
         let committed = tokio::task::spawn_blocking(move || back.commit(rules, hidden)).await;
         let changes = match committed {
             Ok(Ok(changes)) => changes,

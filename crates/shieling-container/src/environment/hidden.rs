@@ -9,7 +9,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shieling::changes::{Action, Matcher};
 use shieling::environment::Hidden;
 use shieling_remote::Hides;
 
@@ -53,20 +52,4 @@ pub(super) fn look(hidden: Arc<dyn Hidden>, workspace: &Path) -> Hides {
 fn identity(found: &std::fs::Metadata) -> Identity {
     let device = found.dev();
     (rustix::fs::major(device), rustix::fs::minor(device), found.ino())
-}
-
-/// What a policy hides, with all that is below it.
-pub(super) struct ByPolicy(pub(super) Arc<dyn Hidden>);
-
-impl std::fmt::Debug for ByPolicy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ByPolicy").field(&&*self.0).finish()
-    }
-}
-
-impl Matcher for ByPolicy {
-    fn matches(&self, _: Action, path: &Path, is_directory: bool) -> bool {
-        let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-        self.0.hides(path, is_directory) || above.any(|above| self.0.hides(above, true))
-    }
 }

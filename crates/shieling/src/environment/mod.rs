@@ -25,6 +25,7 @@ use crate::request::{Access, Command, Digest};
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Stamp, WriteTarget};
 pub use local::Local;
+pub(crate) use sandbox::HiddenPaths;
 pub use sandbox::{
     ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,
 };

@@ -5,8 +5,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::changes::{ChangeSet, Matcher};
 use crate::enforcement::{Enforcement, Hidden};
-use crate::policy::Policy;
+use crate::environment::HiddenPaths;
+use crate::policy::{PatternError, Policy};
 
 /// Everything of a policy that has a meaning below texts: *readonly* is a read-only workspace, *ignored* files
 /// do not exist, *allow-listed* programs are the only ones to execute.
@@ -24,7 +26,23 @@ pub fn enforcement_of(policy: &Policy, workspace: &Path) -> Enforcement {
     }
 }
 
-/// Stands behind each list in what is compared. No pattern can be it: a path has no such byte.
+/// What did not exist for the commands that made a change set, for the
+/// [`Surroundings`](crate::changes::Surroundings) of whoever judges it later. `None` if all of the workspace did, or if
+/// what was hidden was not made of patterns; the set then refuses to be judged without it.
+///
+/// # Errors
+/// [`PatternError`]: another version of this library stored patterns that this one cannot read.
+pub fn hidden_of(set: &ChangeSet) -> Result<Option<Arc<dyn Matcher>>, PatternError> {
+    let patterns = set.hidden_patterns().unwrap_or_default();
+    let mut policy = Policy::open();
+    for list in patterns.split(|pattern| pattern == NEXT_LIST) {
+        policy = policy.with_ignore(list)?;
+    }
+    let is_hiding = !policy.hidden().is_empty();
+    Ok(is_hiding.then(|| HiddenPaths::matcher(Arc::new(Ignored::new(&policy)))))
+}
+
+/// Stands behind each list in what is compared and stored. No pattern can be it: a path has no such byte.
 const NEXT_LIST: &str = "\0";
 
 /// What a policy hides, and which names of directories that depends on.

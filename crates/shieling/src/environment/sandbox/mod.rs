@@ -92,6 +92,7 @@ pub use unsuitable::{Unsuitable, check_copied};
 pub use view_error::ViewError;
 use watched::{AllRuns, Runs, Watched};
 pub use writable::repository_above;
+pub(crate) use write_back::HiddenPaths;
 pub use write_back::{CopiedWorkspace, NotWrittenBack, WriteBack, WriteBackError};
 
 /// How often what appeared is looked for before a command starts, until nothing more does.

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling_changes::{
-    ChangeSet, ChangesError, CopyRecorder, Judged, Limits, Matcher, Mode, Node, Rule, Store, Surroundings,
+    Action, ChangeSet, ChangesError, CopyRecorder, Judged, Limits, Matcher, Mode, Node, Rule, Store, Surroundings,
 };
 
 use super::stage;
 use super::unsuitable::{Unsuitable, check_copied};
+use crate::enforcement::Hidden;
 use crate::outcome::{ChangeState, Changes};
 
 /// What comes back from a copy of a workspace.
@@ -122,9 +123,9 @@ impl WriteBack {
     pub fn commit(
         mut self,
         rules: Vec<Rule>,
-        hidden: Option<Arc<dyn Matcher>>,
+        hidden: Option<Arc<dyn Hidden>>,
     ) -> Result<Option<Changes>, NotWrittenBack> {
-        (self.surroundings.rules, self.surroundings.hidden) = (rules, hidden);
+        self.surroundings.rules = rules;
         let Some(mut set) = self.set.take() else {
             return Ok(None);
         };
@@ -134,9 +135,12 @@ impl WriteBack {
                 id: set.id().to_owned(),
             })
         };
-        if let Err(error) = set.filled() {
+        // Before it can be applied by others.
+        let stored = hidden.as_ref().map_or(Ok(()), |hidden| set.hide(hidden.patterns()));
+        if let Err(error) = stored.and_then(|()| set.filled()) {
             return failed(error, &set);
         }
+        self.surroundings.hidden = hidden.map(HiddenPaths::matcher);
         let changes = stage::commit(
             Mode::Commit,
             &self.store,
@@ -188,6 +192,28 @@ impl WriteBack {
     #[must_use]
     pub fn unchanged() -> Changes {
         stage::changes_of(Mode::Commit, None, ChangeState::Committed, &Judged::default(), None)
+    }
+}
+
+/// What is hidden, with all that is below it.
+pub(crate) struct HiddenPaths(Arc<dyn Hidden>);
+
+impl HiddenPaths {
+    pub(crate) fn matcher(hidden: Arc<dyn Hidden>) -> Arc<dyn Matcher> {
+        Arc::new(Self(hidden))
+    }
+}
+
+impl std::fmt::Debug for HiddenPaths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HiddenPaths").field(&&*self.0).finish()
+    }
+}
+
+impl Matcher for HiddenPaths {
+    fn matches(&self, _: Action, path: &Path, is_directory: bool) -> bool {
+        let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        self.0.hides(path, is_directory) || above.any(|above| self.0.hides(above, true))
     }
 }
 
