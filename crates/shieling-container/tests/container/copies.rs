@@ -605,6 +605,9 @@ async fn a_file_of_holes_does_not_come_out_larger_than_its_bound() {
         (Some(0), "0 large\n"),
         "{outcome:?}"
     );
+    // Of a directory that such a file replaces nothing is gone.
+    let outcome = run(&container, "rm -r old && truncate -s 2T old").await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
     let to = tempdir().unwrap();
     let refused = container
         .copy_out(Path::new("."), to.path(), CopyOptions::default())
@@ -621,9 +624,11 @@ async fn a_file_of_holes_does_not_come_out_larger_than_its_bound() {
     container.close().await;
     let (changes, error) = container.settled_at_close().expect("it is told");
     assert_eq!((error, changes.state), (None, ChangeState::Committed), "{changes:?}");
-    assert_eq!(changes.held_back[0].path, Path::new("large"), "{changes:?}");
+    let held: Vec<_> = changes.held_back.iter().map(|held| &*held.path).collect();
+    assert_eq!(held, [Path::new("large"), Path::new("old")], "{changes:?}");
     let work = root.join("work");
     assert!(!work.join("large").exists() && work.join("fine").exists());
+    assert_eq!(fs::read_to_string(work.join("old/deep/x")).unwrap(), "x");
 }
 
 /// What a copy has made may not let its own user write: of the container's, that is no first user.
@@ -937,6 +942,17 @@ async fn what_is_hidden_is_not_in_the_container_and_nothing_takes_its_place() {
         assert_eq!(fs::read_to_string(work.join(path)).unwrap(), "secret\n", "{path}");
     }
     assert!(work.join("done").exists() && !work.join("old/deep").exists());
+    assert!(!work.join("new/.env").exists() && !work.join("keys").exists());
+    // What is left of it is judged in the same way later.
+    let store = Store::open(&root.join("sets"), Limits::default()).unwrap();
+    let waits = store.list().unwrap().into_iter().find(|set| set.held_back > 0);
+    let set = store.get(&waits.expect("a rest").id).unwrap();
+    let around = shieling::changes::Surroundings {
+        hidden: shieling::hidden_of(&set).unwrap(),
+        ..shieling::changes::Surroundings::default()
+    };
+    let later = store.apply(set, &Default::default(), &around).unwrap();
+    assert!(later.id.is_none() && later.judged.held_back > 0, "{later:?}");
     assert!(!work.join("new/.env").exists() && !work.join("keys").exists());
 
     let container = both(engine, &root, |options| {

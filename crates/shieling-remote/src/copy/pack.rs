@@ -40,8 +40,9 @@ pub(crate) trait Selection {
         let _ = path;
     }
 
-    /// Whether what is another mount is reported. It is left out in any case.
-    fn reports_mounts(&self) -> bool {
+    /// Whether a path is reported at which something else is mounted. It is left out in any case.
+    fn reports_mount(&self, path: &Path) -> bool {
+        let _ = path;
         true
     }
 }
@@ -186,7 +187,7 @@ impl Packer<'_> {
             return Ok(());
         }
         if self.mount != Mount::from(&found) {
-            match self.choice.reports_mounts() {
+            match self.choice.reports_mount(&self.path) {
                 true => self.skip(name, ELSEWHERE)?,
                 false => self.choice.left_out(&self.path),
             }

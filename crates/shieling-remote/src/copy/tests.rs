@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
@@ -463,6 +464,37 @@ fn holes_do_not_make_a_copy_larger_than_its_bound() {
     let to = tempdir().unwrap();
     assert_eq!(unpack_with(&fits, to.path(), options).unwrap().files, 1);
     assert_eq!(fs::metadata(to.path().join("a")).unwrap().len(), 1 << 20);
+}
+
+/// It replaced a directory at the other side, so that what was in that is gone there.
+#[test]
+fn nothing_is_gone_below_a_file_that_is_left_out() {
+    let gone = |path: &[u8]| Record::Gone { path: path.to_vec() };
+    let stream = written(&[
+        (file("large"), b""),
+        (complete(1 << 30), b""),
+        (gone(b"large/x"), b""),
+        (gone(b"large/x/y"), b""),
+        (gone(b"larger"), b""),
+        (gone(b"other/large"), b""),
+        (Record::End, b""),
+    ]);
+    let to = tempdir().unwrap();
+    let options = CopyOptions {
+        max_apparent_bytes: 1 << 20,
+        ..CopyOptions::default()
+    };
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let takes = Arc::clone(&all);
+    let take = move |path: &Path| {
+        takes.lock().unwrap().push(path.to_owned());
+        Ok(())
+    };
+    let target = Target::open(to.path(), options).unwrap();
+    let target = target.with_gone(Box::new(take)).leaving_out();
+    let (copied, _) = target.unpack(&mut Cursor::new(&stream)).unwrap();
+    assert_eq!(copied.skipped[0].path, Path::new("large"), "{copied:?}");
+    assert_eq!(*all.lock().unwrap(), [Path::new("larger"), Path::new("other/large")]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! sent before lead nowhere. A content is written to a file without a name, or with a temporary one, and gets its name
 //! once it is complete.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -111,6 +111,7 @@ impl Target {
             copied: Copied::default(),
             apparent: 0,
             told: 0,
+            left_out: HashSet::new(),
             buffer: vec![0; PIECE],
         };
         let mut record = Vec::new();
@@ -192,6 +193,8 @@ struct Unpacker {
     apparent: u64,
     /// How many records told of something that was not made.
     told: u64,
+    /// What was left out, where paths may be gone.
+    left_out: HashSet<PathBuf>,
     buffer: Vec<u8>,
 }
 
@@ -298,6 +301,9 @@ impl Unpacker {
     /// Reports the path that is worked at as left out.
     fn leave_out(&mut self, because: String) -> Result<(), CopyError> {
         self.count_told()?;
+        if self.target.gone.is_some() {
+            self.left_out.insert(self.path.clone());
+        }
         self.copied.skip(self.path.clone(), because);
         Ok(())
     }
@@ -524,6 +530,10 @@ impl Unpacker {
                 std::path::Component::Normal(name) if is_name(name.as_bytes()) && names <= MAX_DEPTH => {}
                 _ => return Err(CopyError::stream("a path that leads out of the destination")),
             }
+        }
+        // A file that is left out here has replaced a directory there, which stays as it is.
+        if path.ancestors().skip(1).any(|above| self.left_out.contains(above)) {
+            return Ok(());
         }
         match &mut self.target.gone {
             Some(gone) if names > 0 => gone(path),

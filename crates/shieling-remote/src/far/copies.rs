@@ -144,9 +144,9 @@ impl Selection for Changed<'_> {
         self.made.get(path) != Some(&Stamp::of(found))
     }
 
-    // Volumes of the container, which are no part of the copy.
-    fn reports_mounts(&self) -> bool {
-        false
+    // Volumes of the container are no part of the copy. What was mounted over a part of it later hides that.
+    fn reports_mount(&self, path: &Path) -> bool {
+        self.made.contains_key(path)
     }
 
     // What is there is unknown, so that it does not count as gone.
