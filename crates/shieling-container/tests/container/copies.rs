@@ -12,7 +12,8 @@ use shieling::environment::Environment as _;
 use shieling::outcome::{ChangeState, Status};
 use shieling::policy::Policy;
 use shieling_container::{
-    Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, Volume, WorkspaceCopy,
+    Choice, Container, ContainerError, CopyErrorKind, CopyOptions, Options, Preset, Surroundings, User, Volume,
+    WorkspaceCopy,
 };
 use tempfile::tempdir;
 
@@ -629,6 +630,32 @@ async fn a_file_of_holes_does_not_come_out_larger_than_its_bound() {
     let work = root.join("work");
     assert!(!work.join("large").exists() && work.join("fine").exists());
     assert_eq!(fs::read_to_string(work.join("old/deep/x")).unwrap(), "x");
+}
+
+/// What lies under it cannot be read, and is neither unchanged nor gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_part_of_the_copy_over_which_something_is_mounted_is_held_back() {
+    let _turn = turn().await;
+    let Some(engine) = engine(Kind::Docker) else { return };
+    let (_place, root) = project();
+    let work = root.join("work");
+    let container = both(engine, &root, |options| {
+        options.capabilities = vec!["SYS_ADMIN".to_owned()];
+        options.acknowledge_unsafe = true;
+        options.user = Some(User::Id { uid: 0, gid: 0 });
+    })
+    .await;
+    let text = "echo changed >old/deep/x && mount -t tmpfs none old && echo other >old/y && echo fine >fine";
+    let outcome = run(&container, text).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    container.close().await;
+    let (changes, error) = container.settled_at_close().expect("it is told");
+    assert_eq!((error, changes.state), (None, ChangeState::Committed), "{changes:?}");
+    let held: Vec<_> = changes.held_back.iter().map(|held| &*held.path).collect();
+    assert_eq!(held, [Path::new("old")], "{changes:?}");
+    assert!(changes.held_back[0].because.contains("mounted"), "{changes:?}");
+    assert_eq!(fs::read_to_string(work.join("old/deep/x")).unwrap(), "x");
+    assert!(work.join("fine").exists() && !work.join("old/y").exists());
 }
 
 /// What a copy has made may not let its own user write: of the container's, that is no first user.
