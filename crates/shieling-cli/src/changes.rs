@@ -116,17 +116,24 @@ fn failure(error: &ChangesError) -> Failure {
 }
 
 /// What the gate knows when a person decides.
-fn surroundings(set: &ChangeSet) -> Result<Surroundings, Failure> {
+fn surroundings() -> Surroundings {
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    Surroundings {
+        home: home.filter(|home| home.is_absolute()),
+        ..Surroundings::default()
+    }
+}
+
+/// As [`surroundings`], with what was hidden from the commands that made a set.
+fn surroundings_of(set: &ChangeSet) -> Result<Surroundings, Failure> {
     let hidden = shieling::hidden_of(set).map_err(|error| {
         Failure::new(format!("the change set `{}` cannot be judged: {error}", set.id()))
             .with("because", "paths were hidden from the commands that made it")
             .with("instead", "use the version of Shieling that made it")
     })?;
     Ok(Surroundings {
-        home: home.filter(|home| home.is_absolute()),
         hidden,
-        ..Surroundings::default()
+        ..surroundings()
     })
 }
 
@@ -211,7 +218,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
             ));
     }
     let judged = set
-        .judge(&surroundings(&set)?, Limits::default())
+        .judge(&surroundings_of(&set)?, Limits::default())
         .map_err(|error| failure(&error))?;
     let mut summary = set.summary();
     summary.counts = judged.counts;
@@ -292,7 +299,7 @@ fn told(judged: &Judged) -> String {
 fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
     let (store, set) = opened(id)?;
     choice.only = chosen(&choice.only, set.workspace());
-    let surroundings = surroundings(&set)?;
+    let surroundings = surroundings_of(&set)?;
     let Committed {
         id: committed,
         mut judged,

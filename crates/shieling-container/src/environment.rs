@@ -35,6 +35,7 @@ use crate::discover::{Choice, Surroundings, discover, sockets};
 use crate::error::{ContainerError, EngineError};
 use crate::isolation;
 use crate::options::{Options, Reach, Run, WorkspaceCopy};
+use crate::owner::short;
 use crate::spec;
 
 /// How long the end of a container is waited for once contact to it was lost.
@@ -284,7 +285,7 @@ impl Inner {
                     Ok(inspected) => inspected,
                     Err(error) => {
                         let left = self.end(&remote, Some(id)).await.err();
-                        return Err(own::may_be_left(error.into(), left.map(|_| own::short(id))));
+                        return Err(own::may_be_left(error.into(), left.map(|_| short(id))));
                     }
                 }
             }
@@ -320,7 +321,7 @@ impl Inner {
             Err(error) => {
                 let left = self.end(&remote, id.as_deref()).await.err();
                 let id = id.filter(|_| left.is_some());
-                Err(own::may_be_left(error, id.as_deref().map(own::short)))
+                Err(own::may_be_left(error, id.as_deref().map(short)))
             }
         }
     }
@@ -359,7 +360,7 @@ impl Inner {
     /// Ends a container, and keeps what may be left of it to be told.
     async fn end_and_tell(&self, running: &Running) {
         if let Err(error) = self.end(&running.remote, running.id.as_deref()).await {
-            let error = own::may_be_left(error.into(), running.id.as_deref().map(own::short));
+            let error = own::may_be_left(error.into(), running.id.as_deref().map(short));
             self.may_leave(&error);
         }
     }

@@ -100,6 +100,11 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// An id as engines show it.
+pub(crate) fn short(id: &str) -> String {
+    id.chars().take(12).collect()
+}
+
 /// A container of an earlier process that was not removed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stuck {

@@ -12,14 +12,13 @@ use shieling::process::SpawnError;
 use shieling_remote::{Base, Remote};
 
 use super::image::Progress;
-use super::own::short;
 use crate::agent::Agent;
 use crate::check;
 use crate::client::Engine;
 use crate::error::{ContainerError, EngineError};
 use crate::isolation::{Mount, real_or_will_be};
 use crate::options::Options;
-use crate::owner::Stuck;
+use crate::owner::{Stuck, short};
 use crate::spec::Image;
 
 /// How many things of a kind are told of one by one.

@@ -12,7 +12,7 @@ use super::inner::{Inner, in_background};
 use crate::attach::Output;
 use crate::client::{Engine, escaped};
 use crate::error::{ContainerError, EngineError, meant};
-use crate::owner::{self, Owner};
+use crate::owner::{self, Owner, short};
 use crate::spec::Wanted;
 
 /// How often it is looked for a container that may still be made, and how long in between.
@@ -106,11 +106,6 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
             Err(may_be_left(refused(error, inner), left.then(|| short(&id))))
         }
     }
-}
-
-/// An id as engines show it.
-pub(super) fn short(id: &str) -> String {
-    id.chars().take(12).collect()
 }
 
 /// Why a start failed, with the container that may be left of it.

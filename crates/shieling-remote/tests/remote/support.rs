@@ -15,7 +15,6 @@ use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling_memory::Memory;
 use shieling_remote::{LinkError, Remote, Served, Surroundings, Timing};
-pub(crate) use shieling_testkit::First;
 use shieling_testkit::{Marker, leftovers};
 
 /// The far side. Dropping it cuts the link and waits for its end.
