@@ -289,6 +289,44 @@ fn a_copied_workspace_stays_as_it_is_or_takes_what_was_changed() {
 }
 
 #[test]
+fn what_was_hidden_in_a_copy_is_held_back_by_a_later_apply_as_well() {
+    of(&[Kind::Docker], |engine| {
+        let here = Invocation::of(engine);
+        // A name that stands in the text would be denied.
+        let text = "e=$(printf .%s env); echo theirs >$e; mkdir d; echo theirs >d/$e; echo new >new";
+        let options = ["--workspace-copy", "both", "--ignore", ".env", "--json", "--", text];
+        let outcome = here.run(&options).outcome();
+        let changes = &outcome["changes"];
+        assert_eq!(changes["state"], "committed", "{outcome}");
+        let paths = |held: &serde_json::Value| -> Vec<String> {
+            let held = held.as_array().expect("a list").iter();
+            held.map(|held| held["path"].as_str().expect("a path").to_owned())
+                .collect()
+        };
+        assert_eq!(paths(&changes["held_back"]), [".env", "d/.env"], "{outcome}");
+        assert_eq!(here.read("new").as_deref(), Some("new\n"));
+        let sets = here.shieling.again(["changes", "list", "--json"]).stdout;
+        let sets: Vec<serde_json::Value> = sets
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        let waits = sets.iter().find(|set| set["held_back"] != json!(0)).expect("a rest");
+        let id = waits["id"].as_str().expect("an id");
+        let shown = here.shieling.again(["changes", "show", id, "--json"]).stdout;
+        let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        assert_eq!(paths(&shown["held_back"]), [".env", "d/.env"], "{shown}");
+        let applied = here.shieling.again(["changes", "apply", id]);
+        assert!(applied.stdout.contains("`d/.env`: it is hidden"), "{applied}");
+        assert_eq!((here.read(".env"), here.read("d/.env")), (None, None), "{applied}");
+        let accepted = here
+            .shieling
+            .again(["changes", "apply", id, "--accept-held-back", "--only", "d/.env"]);
+        assert_eq!(accepted.exit, Some(0), "{accepted}");
+        assert_eq!(here.read("d/.env").as_deref(), Some("theirs\n"));
+    });
+}
+
+#[test]
 fn policies_are_judged_before_a_container_is_made_and_enforced_in_it() {
     of(&[Kind::Docker, Kind::Podman], |engine| {
         let kind = engine.kind;
