@@ -47,15 +47,15 @@ fn tools(offered: &Offered) -> Vec<(DialectTool, Tool)> {
     let tool = |dialect_tool: DialectTool| {
         let definition = dialect_tool.tool.definition();
         let hints = definition.hints;
-        let annotations = ToolAnnotations::with_title(definition.title)
-            .read_only(hints.read_only)
-            .destructive(hints.destructive)
-            .idempotent(hints.idempotent)
-            .open_world(hints.open_world);
         let mut told = Told::of(&dialect_tool);
         if !offered.keeps_sessions() {
             told.leave_out_sessions(&dialect_tool);
         }
+        let annotations = ToolAnnotations::with_title(told.title.as_str())
+            .read_only(hints.read_only)
+            .destructive(hints.destructive)
+            .idempotent(hints.idempotent)
+            .open_world(hints.open_world);
         let tool = Tool::new(dialect_tool.name, told.description, Arc::<JsonObject>::new(told.takes))
             .with_title(told.title)
             .with_raw_output_schema(Arc::new((definition.gives)()))
