@@ -36,6 +36,12 @@ fn pushes(program: &str, args: &[Word]) -> Option<Vec<Word>> {
     Some(args)
 }
 
+/// Arguments behind a subcommand that the program's name holds.
+fn behind(sub: &str, args: &[Word]) -> Vec<Word> {
+    let sub = Word::text(sub, args.first().map(|word| word.span).unwrap_or_default());
+    [std::slice::from_ref(&sub), args].concat()
+}
+
 /// The arguments of a `kill` whose signal is named otherwise than by `-NUMBER`, with it.
 fn by_number(program: &str, args: &[Word]) -> Option<Vec<Word>> {
     if !matches!(program, "kill" | "pkill" | "killall" | "skill") {
@@ -108,16 +114,13 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     }
     // Each command of git is a program of its own too, and hub is git with more of them.
     if let Some(sub) = program.strip_prefix("git-").filter(|sub| !sub.is_empty()) {
-        let sub = Word::text(sub, args.first().map(|word| word.span).unwrap_or_default());
-        return normal("git", &[std::slice::from_ref(&sub), args].concat(), more);
+        return normal("git", &behind(sub, args), more);
     }
     if program == "hub" {
         return normal("git", args, more);
     }
     if program == "docker-compose" || program == "podman-compose" {
-        let sub = Word::text("compose", args.first().map(|word| word.span).unwrap_or_default());
-        let engine = program.trim_end_matches("-compose");
-        return normal(engine, &[std::slice::from_ref(&sub), args].concat(), more);
+        return normal(program.trim_end_matches("-compose"), &behind("compose", args), more);
     }
     if let Some(args) = by_number(program, args) {
         return normal(program, &args, more);

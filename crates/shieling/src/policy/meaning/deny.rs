@@ -35,12 +35,17 @@ impl Entry {
         Self { tokens, named, normal }
     }
 
+    /// The program's name, without the directory that it is in.
+    fn program(&self) -> Option<&str> {
+        self.tokens.first()?.rsplit('/').next()
+    }
+
     /// Where a program of this name, which may start what it is given, is given this entry's command.
     fn started_by(&self, name: &str, command: &Invocation) -> Option<Span> {
-        let program = self.tokens.first()?.rsplit('/').next()?.to_owned();
+        let program = self.program()?;
         (1..command.argv.len()).find_map(|at| {
             let word = &command.argv[at];
-            let is_program = |text: &str| text.rsplit(['/', '#']).next() == Some(program.as_str());
+            let is_program = |text: &str| text.rsplit(['/', '#']).next() == Some(program);
             let Some(text) = word.known() else {
                 let is_element = |one: &[Atom]| matches!(one, [Atom::Text(text)] if is_program(text));
                 let elements = match &*word.atoms {
@@ -53,7 +58,7 @@ impl Entry {
             let given = command.argv[at - 1]
                 .known()
                 .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));
-            let inner = holds_command(&text, &program, given);
+            let inner = holds_command(&text, program, given);
             // A project's program is given names as data, unless it is told to run them.
             let handed = !(program::runs_the_project(name) || program::starts_others(name))
                 || command.argv[1..at].iter().filter_map(Word::known).any(|word| {
@@ -64,7 +69,7 @@ impl Entry {
                 });
             let matched = starts
                 && handed
-                && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
+                && normal(program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
             (matched || inner).then_some(word.span)
         })
     }
@@ -282,10 +287,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     .is_some_and(program::names_what_it_changes) =>
             {
                 let denied = entries.iter().find(|entry| {
-                    let program = entry
-                        .tokens
-                        .first()
-                        .map(|name| name.rsplit('/').next().unwrap_or_default());
+                    let program = entry.program();
                     word.known().is_some_and(|path| {
                         path.starts_with('/') && path.contains("bin/") && path.rsplit('/').next() == program
                     })
@@ -302,8 +304,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                 if by.and_then(may_start_arguments).is_none() {
                     continue;
                 }
-                let program = |entry: &Entry| Some(entry.tokens.first()?.rsplit('/').next()?.to_owned());
-                let holds = |entry: &&Entry| program(entry).is_some_and(|name| holds_command(&text, &name, false));
+                let holds = |entry: &&Entry| entry.program().is_some_and(|name| holds_command(&text, name, false));
                 if let Some(entry) = entries.iter().find(holds) {
                     let named = &entry.named;
                     let because =
