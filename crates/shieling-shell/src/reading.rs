@@ -274,6 +274,8 @@ pub struct Reading {
     /// The file names that are split into words or may be options: were they known to be [`FileNames::Plain`], more
     /// could be told of the text.
     pub names_used: BTreeSet<NamesIn>,
+    /// Whether they are known to be that.
+    pub names_are_plain: bool,
     /// The shell state after the text, for texts that run later in the same shell.
     pub left: CarriedState,
 }

@@ -195,6 +195,22 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
     tells().unwrap_or(Printed::ANYTHING)
 }
 
+/// Whether a command prints the names of files that it found below directories, and nothing else.
+pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
+    let Some(program) = command.program().and_then(|name| find(&name)) else {
+        return false;
+    };
+    let Some((with, unless)) = &program.names_alone else {
+        return false;
+    };
+    let found = parse(program, &command.argv[1..]);
+    let given = |wanted: &[String]| {
+        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
+        spellings.any(|own| wanted.contains(own))
+    };
+    found.strange.is_empty() && found.doubtful.is_empty() && given(with) && !given(unless)
+}
+
 /// Whether a command prints some lines of its input, each as it is: whether they end with NUL instead. Nothing if it does
 /// anything else.
 pub(crate) fn keeps_lines(command: &Invocation) -> Option<bool> {

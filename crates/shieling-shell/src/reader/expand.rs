@@ -684,8 +684,10 @@ impl Reader<'_> {
         } else {
             added
         };
-        let expands_again = !quoted && !self.whole_words && holds_names(&added);
-        self.split_names |= expands_again && !self.is_of_plain_names(&added);
+        if !self.whole_words && holds_names(&added) {
+            let plain = self.is_of_plain_names(&added);
+            self.split_names |= !quoted && !plain;
+        }
         self.looked_up |= !quoted;
         let is_number = matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) && !self.variables.splits_numbers();
         if !quoted && self.variables.splits_otherwise && !is_number {

@@ -72,15 +72,9 @@ impl Reader<'_> {
                 }
                 false
             }
-            "grep" | "egrep" | "fgrep" | "rg" => true,
+            _ if program::prints_names_alone(command) => true,
             _ => return None,
         };
-        // With `-l`, a search prints names alone.
-        let short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
-        let lists = |word: &std::borrow::Cow<'_, str>| short(word) || word == "--files-with-matches";
-        if searches && !words[1..].iter().any(lists) {
-            return None;
-        }
         if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
             return None;
         }
@@ -99,7 +93,7 @@ impl Reader<'_> {
             let root = walk.root.as_ref().and_then(Word::known);
             root.is_some_and(|root| !root.starts_with('-'))
         });
-        let nul = ["-print0", "-Z", "--null"];
+        let nul = ["-print0", "-Z", "--null", "-0"];
         let of_git = program == "git";
         let by_nul = words
             .iter()
@@ -208,6 +202,7 @@ impl Reader<'_> {
         let Some(places) = places else { return false };
         let splits = self.variables.splits_otherwise || self.found.splits_otherwise;
         self.reading.names_used.extend(places);
+        self.reading.names_are_plain = self.names_are_plain;
         self.names_are_plain && !splits
     }
 }
