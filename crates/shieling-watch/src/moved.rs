@@ -16,7 +16,8 @@ impl Moved {
         let origin = from.join(path.strip_prefix(to).ok()?);
         // What is in a directory that was moved was moved with it.
         while to.file_name() == from.file_name()
-            && let Some(above) = self.0
+            && let Some(above) = self
+                .0
                 .iter()
                 .find(|(one, other)| Some(&**one) == to.parent() && Some(&**other) == from.parent())
         {

@@ -961,6 +961,8 @@ impl Watch {
                         }
                         passed.push(path);
                     }
+                    // It went while it was judged; should it come back, it differs again.
+                    Some(_) if matches!(self.live.node(&path), Ok(None)) => {}
                     Some(why) => {
                         let why = why.clone();
                         let after = now.node(&path).ok().flatten();
