@@ -599,6 +599,10 @@ pub struct Outcome {
 /// last.
 pub(crate) const LOOKED_AT: usize = 32 * 1024;
 
+/// How many of the last lines of an output are looked at where the status or the stream does not tell of a failure, as
+/// after `… 2>&1 | tail`, which shows ten lines and succeeds however the program ended.
+pub(crate) const LAST_LINES: usize = 12;
+
 /// The end of an output, in which words that explain a failure are looked for.
 pub(crate) fn end_of(text: &str) -> &str {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
