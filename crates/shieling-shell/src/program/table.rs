@@ -574,7 +574,6 @@ impl<T> Named<T> {
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
-    pub(crate) names: Vec<String>,
     pub(crate) operands: Operands,
     pub(crate) options: Vec<Choice>,
     pub(crate) always: Vec<Bring>,
@@ -657,7 +656,7 @@ impl Sub {
     }
 
     fn read(&self) -> (Program, Vec<String>) {
-        parse(self.names.iter().map(|name| (*name).to_owned()).collect(), self.block)
+        parse(self.block)
     }
 }
 
@@ -854,10 +853,10 @@ struct Block {
 
 impl Block {
     /// The block of this program, with where its subcommands are.
-    fn read(&self, names: Vec<String>) -> (Program, Vec<String>) {
+    fn read(&self) -> (Program, Vec<String>) {
         let table = &TABLES[self.table];
         let text = table.text;
-        let (mut program, faults) = parse(names, &text[self.own.0..self.own.1]);
+        let (mut program, faults) = parse(&text[self.own.0..self.own.1]);
         let sub = |(names, start, end): &(&'static [&'static str], usize, usize)| Sub {
             names,
             block: &text[*start..*end],
@@ -910,11 +909,8 @@ fn lines(block: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads the lines of a program or a subcommand; every line that cannot be read is reported.
-fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
-    let mut program = Program {
-        names,
-        ..Program::default()
-    };
+fn parse(block: &'static str) -> (Program, Vec<String>) {
+    let mut program = Program::default();
     let mut faults = Vec::new();
     for line in lines(block).filter(|line| example(line).is_none()) {
         faults.extend(program.line(line, &shared).err());
@@ -947,7 +943,7 @@ pub(super) fn without_version(name: &str) -> &str {
 fn exactly(name: &str) -> Option<&'static Program> {
     let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
     let number = NAMES[place].1;
-    Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))
+    Some(READ[number].get_or_init(|| BLOCKS[number].read().0))
 }
 
 /// Whether a table describes a program, by its name without directories.
@@ -994,7 +990,7 @@ mod tests {
     fn every_line_of_every_table_is_understood() {
         let mut faults = Vec::new();
         for block in &BLOCKS {
-            let (program, mut found) = block.read(Vec::new());
+            let (program, mut found) = block.read();
             found.extend(program.subs.iter().flat_map(|sub| sub.read().1));
             let file = TABLES[block.table].name;
             faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));
