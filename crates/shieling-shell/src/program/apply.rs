@@ -82,7 +82,7 @@ fn resolve(
 
 /// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those options.
 pub(super) fn second_word(program: &'static Program, sub: &FoundSub, rest: &[Word]) -> Option<(FoundSub, Arguments)> {
-    let mut names = program.subs.iter().flat_map(|other| other.names);
+    let mut names = program.subs.iter().flat_map(|other| &other.names);
     let goes_on = |name: &str| name.strip_prefix(&*sub.name).is_some_and(|rest| rest.starts_with(' '));
     if !names.any(|name| goes_on(name)) {
         return None;
