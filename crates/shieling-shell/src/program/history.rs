@@ -67,9 +67,9 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         }
         let git = find("git")?;
         let found = parse(git, &command.argv[1..]);
-        let (sub, words) = find_sub(git, &found.operands)?;
-        let rest = &found.operands[words..];
-        let found = parse(sub, rest);
+        let sub = find_sub(git, &found.operands)?;
+        let rest = &found.operands[sub.words..];
+        let found = parse(sub.program, rest);
         let given = |names: &[&str]| {
             found
                 .options
@@ -91,7 +91,7 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         let brief = given(BRIEF) && !patch && !given(OTHER_OBJECTS);
         // Of each commit that touches what was chosen, the whole.
         let whole = given(&["--full-diff"]);
-        Some(match sub.names.first().map(String::as_str)? {
+        Some(match sub.name.as_str() {
             // An object that is no commit is printed whole, whatever the options say.
             "show" => {
                 let commits = found.before_dashes.unwrap_or(found.operands.len());
