@@ -210,6 +210,17 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
     found.strange.is_empty() && found.doubtful.is_empty() && given(with) && !given(unless)
 }
 
+/// Whether a command prints its input as it is.
+pub(crate) fn passes_on(command: &Invocation) -> bool {
+    let is_plain = command
+        .argv
+        .iter()
+        .skip(1)
+        .all(|word| word.known().as_deref() == Some("-"));
+    let program = command.program().filter(|_| !command.more).and_then(|name| find(&name));
+    is_plain && program.is_some_and(|program| program.passes_on)
+}
+
 /// Whether a command prints some lines of its input, each as it is: whether they end with NUL instead. Nothing if it does
 /// anything else.
 pub(crate) fn keeps_lines(command: &Invocation) -> Option<bool> {

@@ -961,8 +961,10 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
         match text.as_deref() {
             Some(text) if text.starts_with('+') => {
                 let command = text.trim_start_matches('+');
-                let harmless =
-                    command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
+                // What stands behind a line end, or behind a command of one letter, is the next command.
+                let searches = command.starts_with(['/', '?']) && !command.contains(['\n', '\r']);
+                let number = command.trim_start_matches(|letter: char| letter.is_ascii_digit());
+                let harmless = searches || matches!(number, "" | "G" | "F" | "g" | "p" | "%");
                 if !harmless {
                     let because = format!("`{}` runs this when it starts", run.name);
                     reader.doubt_option(Doubt::Setting, word, because, Some(run.index));

@@ -133,6 +133,7 @@
 //! | `tracked unless --no-index` | it walks through files that git tracks alone, but with one of these options |
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
+//! | `passes-on` | without options it prints its standard input as it is |
 //! | `lines` | it prints some lines of its standard input, each as it is; `lines with -r -u` only with no other options than these |
 //! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
@@ -619,6 +620,8 @@ pub(crate) struct Program {
     pub(crate) names_alone: Option<(Vec<String>, Vec<String>)>,
     /// With which options, and no others, it prints some lines of its standard input, each as it is.
     pub(crate) lines: Option<Vec<String>>,
+    /// Whether without options it prints all of its standard input as it is.
+    pub(crate) passes_on: bool,
     /// Whether it runs code of another language than the shell's.
     pub(crate) interpreter: Option<Named<()>>,
     /// Whether it runs a file that is named among its arguments.
@@ -747,6 +750,7 @@ impl Program {
                 };
                 spellings.extend(words.map(str::to_owned));
             }
+            "passes-on" => self.passes_on = true,
             "lines" => {
                 let mut words = rest.split_whitespace();
                 if !matches!(words.next(), None | Some("with")) {
