@@ -552,6 +552,24 @@ fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>)
     }
 }
 
+/// Whether what is not known of a word could make an address of it.
+fn may_be_an_address(word: &Word) -> bool {
+    let known = word.prefix();
+    let scheme = known.split(':').next().unwrap_or_default();
+    let begins = scheme
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte));
+    let unknown = |atom: &crate::word::Atom| match atom {
+        crate::word::Atom::Hidden(hidden) => !matches!(hidden, crate::word::Hidden::Number),
+        crate::word::Atom::OneOf(choices) => choices
+            .iter()
+            .flatten()
+            .any(|atom| !matches!(atom, crate::word::Atom::Text(_))),
+        _ => false,
+    };
+    begins && word.atoms.iter().any(unknown)
+}
+
 /// Records what a word in this role means.
 pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     let by = Some(run.index);
@@ -719,6 +737,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             return Ok(());
         }
         Role::ReadUrl if word.prefix().contains("://") => Action::Network(object.clone()),
+        Role::ReadUrl if may_be_an_address(word) => {
+            let because = "it could be an address, which is fetched; write `./` before the name of a file";
+            reader.doubt(Doubt::Argument, object.clone(), because, span, by);
+            Action::Reads(word.clone())
+        }
         Role::Below | Role::Besides | Role::ReadUrl => Action::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return git_config(word, run, reader),

@@ -655,6 +655,14 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             inline = true;
             super::code::code(word, run, reader)?;
         }
+        // To `-n`, `-p` and `<>` such a name is a command.
+        if run.name.starts_with("perl") {
+            let text = word.known().unwrap_or_default().into_owned();
+            let pipe = text.trim().strip_suffix('|').or_else(|| text.trim().strip_prefix('|'));
+            if let Some(command) = pipe.filter(|_| at > 0 && !follows) {
+                reader.shell_text(&Word::text(command, word.span), Some(run.index))?;
+            }
+        }
         // Some modules run what they are fed, and others a file or module, which can be that.
         let fed = |word: &Word| {
             super::code::is_standard_input(word) || word.known().is_none_or(|name| READS_CODE.contains(&&*name))
