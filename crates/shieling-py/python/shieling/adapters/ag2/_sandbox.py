@@ -218,7 +218,7 @@ class LocalSandbox(SandboxBase):
         variables = {**host, **own}
         # As `subprocess` takes them: bytes and paths too, and a text for a program without arguments.
         given: Any = argv
-        words = [given] if isinstance(given, (str, bytes, os.PathLike)) else given
+        words: list[Any] = [given] if isinstance(given, (str, bytes, os.PathLike)) else given
         argv = [os.fsdecode(word) for word in words]
         command: str | list[str] = list(argv)
         if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(os.fsencode(argv[2])) > _LONGEST_WORD:
