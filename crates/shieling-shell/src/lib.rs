@@ -42,8 +42,8 @@ pub use quote::{quoted, quoted_name};
 pub use read::{read, read_after};
 pub use reader::is_shell;
 pub use reading::{
-    Action, Base, Doubt, Effect, Invocation, Kind, MORE, PIPE, Parts, PartsOf, Pick, PickKind, Reading, Splits, Via,
-    Walk,
+    Action, Base, Doubt, Effect, FileNames, Invocation, Kind, MORE, NamesIn, PIPE, Parts, PartsOf, Pick, PickKind,
+    Reading, Splits, Via, Walk,
 };
 pub use screen::{Unreadable, escaped};
 pub use span::Span;

@@ -1,5 +1,7 @@
 //! The result of reading a shell text: its commands and their effects, each with its span.
 
+use std::collections::BTreeSet;
+
 use crate::carried::CarriedState;
 use crate::span::Span;
 use crate::word::Word;
@@ -111,6 +113,37 @@ pub struct Walk {
     pub here: Option<String>,
     /// Whether it is recursive only if a wildcard matches a name that is an option.
     pub if_dashed: bool,
+}
+
+/// Directories whose file names a text splits into words where it expands them, or hands to programs that could take
+/// them for options.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamesIn {
+    /// The directory: absolute, or relative to where the text starts; empty for that one.
+    pub directory: String,
+    /// Whether the names in the directories below it are used as well.
+    pub deep: bool,
+}
+
+/// What is known of the file names that a text uses ([`Reading::names_used`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FileNames {
+    /// Nothing: they may hold blanks, and begin with a dash.
+    #[default]
+    Any,
+    /// None of them holds a character that the shell or `xargs` splits at, takes off or expands, and none begins with a
+    /// dash.
+    Plain,
+}
+
+impl FileNames {
+    /// Returns whether a name is [`FileNames::Plain`].
+    pub fn is_plain(name: &str) -> bool {
+        let special = |character: char| {
+            character.is_whitespace() || character.is_control() || "\'\"\\*?[]$`~!(){}|&;<>".contains(character)
+        };
+        !name.starts_with('-') && !name.contains(special)
+    }
 }
 
 /// Where a list of names is split.
@@ -238,6 +271,11 @@ pub struct Reading {
     pub bases: Vec<Base>,
     /// Whether `*` also matches names that start with a dot.
     pub dotglob: bool,
+    /// The file names that are split into words or may be options: were they known to be [`FileNames::Plain`], more
+    /// could be told of the text.
+    pub names_used: BTreeSet<NamesIn>,
+    /// Whether they are known to be that.
+    pub names_are_plain: bool,
     /// The shell state after the text, for texts that run later in the same shell.
     pub left: CarriedState,
 }

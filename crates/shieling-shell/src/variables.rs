@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::definitions::Definitions;
-use crate::word::{Atom, Hidden, Word};
+use crate::word::{Atom, Hidden, Word, holds_names};
 
 /// Stands for the home directory, wherever it is: an absolute path that no text can hold.
 pub const HOME: &str = "/\u{1}home";
@@ -110,6 +110,11 @@ impl Variables {
     /// The values that the text can give to this variable; none if it assigns it nowhere.
     pub(crate) fn values(&self, name: &str) -> Option<&[Vec<Atom>]> {
         self.values.get(name).map(Vec::as_slice)
+    }
+
+    /// Whether a value can be names of files that wildcards matched or a program found.
+    pub(crate) fn hold_names(&self) -> bool {
+        self.values.values().flatten().any(|value| holds_names(value))
     }
 
     /// Whether everything that a walk found was among what it went by.

@@ -26,6 +26,8 @@ pub enum Hidden {
     Path,
     /// Names of files and directories that a program found below a directory, with slashes between them.
     Below,
+    /// The same, where the names are known to be [plain](crate::FileNames::Plain).
+    PlainBelow,
     /// Any text.
     Anything,
 }
@@ -320,7 +322,10 @@ impl Word {
             return false;
         };
         let ends = |choice: &Vec<Atom>| match name {
-            [] => matches!(choice.as_slice(), [] | [Atom::Text(_), Atom::Hidden(Hidden::Below)]),
+            [] => matches!(
+                choice.as_slice(),
+                [] | [Atom::Text(_), Atom::Hidden(Hidden::Below | Hidden::PlainBelow)]
+            ),
             _ => matches!(
                 choice.as_slice(),
                 [Atom::Text(_)] | [Atom::Text(_), Atom::Hidden(Hidden::Below), Atom::Text(_)]
@@ -335,7 +340,8 @@ impl Word {
             Atom::OneOf(roots) => roots.iter().all(|root| named(root)),
             root => named(std::slice::from_ref(root)),
         };
-        self.fields == Fields::One && roots && ends_with.iter().all(ends) && name.iter().all(plain)
+        let whole = self.fields == Fields::One || self.fields == Fields::Any && !may_split(&self.atoms);
+        whole && roots && ends_with.iter().all(ends) && name.iter().all(plain)
     }
 
     /// The name of a program without its directories, where the word tells it.
@@ -479,7 +485,9 @@ fn beginning(atoms: &[Atom]) -> Beginning {
             Atom::One
             | Atom::Star
             | Atom::Found
-            | Atom::Hidden(Hidden::Number | Hidden::Ref | Hidden::Below | Hidden::Anything) => begins(true, true, true),
+            | Atom::Hidden(Hidden::Number | Hidden::Ref | Hidden::Below | Hidden::PlainBelow | Hidden::Anything) => {
+                begins(true, true, true)
+            }
             Atom::OneOf(choices) => choices
                 .iter()
                 .map(|choice| beginning(choice))
@@ -498,7 +506,9 @@ fn beginning(atoms: &[Atom]) -> Beginning {
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
         Atom::Text(_)
-        | Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Ref | Hidden::Letters | Hidden::Commit) => false,
+        | Atom::Hidden(
+            Hidden::Number | Hidden::Name | Hidden::Ref | Hidden::Letters | Hidden::Commit | Hidden::PlainBelow,
+        ) => false,
         // The reader makes it unknown text where the path may hold blanks.
         Atom::Here => false,
         // The name of a file may hold blanks.
@@ -509,6 +519,15 @@ fn may_split(atoms: &[Atom]) -> bool {
                     .iter()
                     .any(|piece| matches!(piece, Atom::Text(text) if text.contains(char::is_whitespace)))
         }),
+    })
+}
+
+/// Whether a value is, or may be, names of files that wildcards matched.
+pub(crate) fn holds_names(value: &[Atom]) -> bool {
+    value.iter().any(|atom| match atom {
+        Atom::One | Atom::Star | Atom::Found => true,
+        Atom::OneOf(values) => values.iter().any(|value| holds_names(value)),
+        Atom::Text(_) | Atom::Hidden(_) | Atom::Here => false,
     })
 }
 

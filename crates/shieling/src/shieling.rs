@@ -205,9 +205,25 @@ impl Shieling {
     /// Returns the verdict, and whether only reasons of the environment require approval.
     fn judge_here(&self, command: &Command, left: CarriedState) -> (Verdict, bool) {
         let facts = lookup::facts(command, &self.workspace, &self.place());
-        let facts = facts.after(left).enforcing(self.enforced);
-        let text = Text::read(command.text(), &facts.left);
+        let mut facts = facts.after(left).enforcing(self.enforced);
+        let mut text = Text::read(command.text(), &facts);
         let mut verdict = self.policy.judge_read(&text, &facts);
+        // So are names of files.
+        if verdict.decision != Decision::Allow
+            && text
+                .names_used()
+                .is_some_and(|names| lookup::are_plain(names, command.cwd(), &self.place()))
+        {
+            let plain = facts.clone().with_plain_names();
+            let read = Text::read(command.text(), &plain);
+            if read
+                .names_used()
+                .is_some_and(|names| lookup::are_plain(names, command.cwd(), &self.place()))
+            {
+                (facts, text) = (plain, read);
+                verdict = self.policy.judge_read(&text, &facts);
+            }
+        }
         // Hidden paths are looked up only if the verdict depends on them.
         let facts = if verdict.has_reason_of(policy::IGNORE) && matches!(self.place(), lookup::Place::Host) {
             let facts = facts.with_hidden_there(hidden::there(&self.policy, &self.workspace));

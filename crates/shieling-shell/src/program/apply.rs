@@ -358,7 +358,7 @@ pub(super) fn record_options(
         for word in &found.doubtful {
             may_be_option(word, launches, run, reader);
         }
-        if run.more {
+        if run.more && !reader.is_fed_no_options() {
             may_get_options(run, launches, reader);
         }
     }

@@ -148,7 +148,7 @@ pub fn elsewhere(command: &Invocation) -> Option<String> {
 }
 
 /// What a command prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Printed {
     /// Text of this kind.
     Text(Hidden),
@@ -158,6 +158,8 @@ pub(crate) enum Printed {
     WorkingDirectory,
     /// The path of a file or a directory that it has made below `$TMPDIR`.
     NewFile,
+    /// Names of files that were found, each of which is one word made of this.
+    Names(Vec<Atom>),
 }
 
 impl Printed {
@@ -191,6 +193,44 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
         program.prints.filter(|_| understood).map(Printed::Text)
     };
     tells().unwrap_or(Printed::ANYTHING)
+}
+
+/// Whether a command prints the names of files that it found below directories, and nothing else.
+pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
+    let Some(program) = command.program().and_then(|name| find(&name)) else {
+        return false;
+    };
+    let Some((with, unless)) = &program.names_alone else {
+        return false;
+    };
+    let found = parse(program, &command.argv[1..]);
+    let given = |wanted: &[String]| {
+        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
+        spellings.any(|own| wanted.contains(own))
+    };
+    found.strange.is_empty() && found.doubtful.is_empty() && given(with) && !given(unless)
+}
+
+/// Whether a command prints some lines of its input, each as it is: whether they end with NUL instead. Nothing if it does
+/// anything else.
+pub(crate) fn keeps_lines(command: &Invocation) -> Option<bool> {
+    let program = find(&command.program().filter(|_| !command.more)?)?;
+    let found = parse(program, &command.argv[1..]);
+    let allowed = program.lines.as_ref()?;
+    let is =
+        |given: &super::parse::Given, names: &[&str]| given.choice.spellings.iter().any(|own| names.contains(&&**own));
+    let keeps = |given: &super::parse::Given| given.choice.spellings.iter().any(|own| allowed.contains(own));
+    let patterns = program
+        .operands
+        .head
+        .iter()
+        .filter(|role| **role == Role::Pattern)
+        .count();
+    let understood = found.strange.is_empty() && found.doubtful.is_empty() && found.plus.is_empty();
+    (understood && found.operands.len() == patterns && found.options.iter().all(keeps)).then(|| {
+        let by_nul = |given: &super::parse::Given| is(given, &["-z", "--zero-terminated", "--null-data"]);
+        found.options.iter().any(by_nul)
+    })
 }
 
 /// Whether a command, without the options that it is given here, would only read.

@@ -421,13 +421,13 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
         option(&["-d", "--delimiter", "-a", "--arg-file", "-E", "-e"]),
     );
     let mut argv = std::mem::take(&mut found.operands);
-    let fed = replace.is_none()
-        && !other
-        && found.strange.is_empty()
-        && reader.takes_names(run.index, run.span, |by_nul| match nul && by_nul {
+    let fed = match replace.is_none() && !other && found.strange.is_empty() {
+        true => reader.takes_names(run.index, run.span, |by_nul| match nul && by_nul {
             true => Splits::Nowhere,
             false => Splits::Blanks,
-        });
+        }),
+        false => None,
+    };
     record(program, run, found, reader)?;
     let more = match replace {
         None => true,

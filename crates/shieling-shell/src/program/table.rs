@@ -133,6 +133,8 @@
 //! | `tracked unless --no-index` | it walks through files that git tracks alone, but with one of these options |
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
+//! | `lines` | it prints some lines of its standard input, each as it is; `lines with -r -u` only with no other options than these |
+//! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
 //! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
@@ -611,6 +613,10 @@ pub(crate) struct Program {
     pub(crate) joined: Vec<String>,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
+    /// With which options it prints names of files that it found and nothing else, and those with which it does not.
+    pub(crate) names_alone: Option<(Vec<String>, Vec<String>)>,
+    /// With which options, and no others, it prints some lines of its standard input, each as it is.
+    pub(crate) lines: Option<Vec<String>>,
     /// Whether it runs code of another language than the shell's.
     pub(crate) interpreter: Option<Named<()>>,
     /// Whether it runs a file that is named among its arguments.
@@ -728,6 +734,23 @@ impl Program {
                     return Err(format!("`{line}` is not understood"));
                 }
                 self.files = Some(words.map(str::to_owned).collect());
+            }
+            "names" => {
+                let names = self.names_alone.get_or_insert_default();
+                let mut words = rest.split_whitespace();
+                let spellings = match words.next() {
+                    Some("with") => &mut names.0,
+                    Some("unless") => &mut names.1,
+                    Some(_) | None => return Err(format!("`{line}` is not understood")),
+                };
+                spellings.extend(words.map(str::to_owned));
+            }
+            "lines" => {
+                let mut words = rest.split_whitespace();
+                if !matches!(words.next(), None | Some("with")) {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                self.lines = Some(words.map(str::to_owned).collect());
             }
             "walks" | "undotted" | "ignoring" | "tracked" | "lists" | "whole" => {
                 let walks = self.walks.get_or_insert_default();

@@ -13,7 +13,7 @@ use crate::span::Span;
 use crate::syntax::tree::{self, Command, Expansion, Operation, Parameter, Piece, PieceKind, Separator, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
 use crate::variables::{HOME, ambient, as_found};
-use crate::word::{Atom, BLANKS, Fields, Hidden, Known, Word, between_blanks, joined, known};
+use crate::word::{Atom, BLANKS, Fields, Hidden, Known, Word, between_blanks, holds_names, joined, known};
 
 /// How an expansion makes several words without a blank in any of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,7 +138,10 @@ impl Reader<'_> {
             };
             hidden |= spread == Some(Spread::Hidden);
             let added = &atoms[before..];
+            // Names that are known to be plain stay what they are.
+            let of_names = self.names_are_plain && !self.split_names && is_of_names(added);
             fields = match fields_of(&piece.kind, added, spread.is_some(), self.variables.splits_otherwise) {
+                Fields::Any if of_names && fields != Fields::Any => Fields::Glob,
                 Fields::Spread => Fields::Spread,
                 _ if fields == Fields::Spread => fields,
                 Fields::Any => Fields::Any,
@@ -444,6 +447,11 @@ impl Reader<'_> {
                 return Ok(());
             }
             Printed::NewFile => Hidden::Name,
+            Printed::Names(names) if !quoted && atoms.is_empty() => {
+                atoms.extend(names);
+                return Ok(());
+            }
+            Printed::Names(_) => Hidden::Anything,
             Printed::Text(class) => class,
         };
         atoms.push(Atom::Hidden(class));
@@ -474,21 +482,25 @@ impl Reader<'_> {
         if redirects || elsewhere || text.contains("|&") {
             return Ok(Printed::ANYTHING);
         }
-        if !self.prints_by_its_last_command(text, place, first)? {
+        let Some(stages) = self.stages_of_one_pipeline(text, place, first)? else {
             return Ok(Printed::ANYTHING);
-        }
-        Ok(self.printed(first))
+        };
+        let names = match text.contains('<') {
+            true => None,
+            false => self.substituted_names(first, before, stages),
+        };
+        Ok(names.map_or_else(|| self.printed(first), Printed::Names))
     }
 
-    /// Whether what a text prints is what the last command that was read prints: it is one pipeline of simple commands,
-    /// of which the last is that command and was not started by another, and no trap prints as well.
-    fn prints_by_its_last_command(&mut self, text: &str, place: Place, first: usize) -> Result<bool, Unreadable> {
+    /// The number of stages of a text that prints what the last command that was read prints: it is one pipeline of
+    /// simple commands, of which the last is that command and was not started by another, and no trap prints as well.
+    fn stages_of_one_pipeline(&mut self, text: &str, place: Place, first: usize) -> Result<Option<usize>, Unreadable> {
         if self.variables.traps_between || self.found.traps_between {
-            return Ok(false);
+            return Ok(None);
         }
         let program = self.parsed(text).map_err(|_| unparsable(place.span(0, text.len())))?;
         let [(list, Separator::Sequence)] = program.list.0.as_slice() else {
-            return Ok(false);
+            return Ok(None);
         };
         let simple = |command: &Command| match command {
             Command::Simple(simple) => simple.name.as_ref().map(|name| name.range),
@@ -496,11 +508,11 @@ impl Reader<'_> {
         };
         let stages: Vec<_> = list.first.seq.iter().filter_map(simple).collect();
         if !list.additional.is_empty() || stages.len() != list.first.seq.len() {
-            return Ok(false);
+            return Ok(None);
         }
         let read = self.reading.commands.get(first..).unwrap_or_default();
         let (Some(name), Some(last)) = (stages.last(), read.last()) else {
-            return Ok(false);
+            return Ok(None);
         };
         // Where the text was put together, all of it stands in one place.
         let is_last = match place {
@@ -510,7 +522,7 @@ impl Reader<'_> {
                 .is_some_and(|word| word.span == place.span(name.start, name.end)),
             Place::Within(_) => read.len() == stages.len(),
         };
-        Ok(is_last)
+        Ok(is_last.then_some(stages.len()))
     }
 
     /// A text that stands for a word inside an expansion, such as a default value.
@@ -672,7 +684,10 @@ impl Reader<'_> {
         } else {
             added
         };
-        self.split_names |= !quoted && !self.whole_words && holds_names(&added);
+        if !self.whole_words && holds_names(&added) {
+            let plain = self.is_of_plain_names(&added);
+            self.split_names |= !quoted && !plain;
+        }
         self.looked_up |= !quoted;
         let is_number = matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) && !self.variables.splits_numbers();
         if !quoted && self.variables.splits_otherwise && !is_number {
@@ -907,13 +922,14 @@ fn may_hold_extended_pattern(atoms: &[Atom]) -> bool {
     })
 }
 
-/// Whether a value is, or may be, the names of files that wildcards matched.
-fn holds_names(value: &[Atom]) -> bool {
-    value.iter().any(|atom| match atom {
-        Atom::One | Atom::Star | Atom::Found => true,
-        Atom::OneOf(values) => values.iter().any(|value| holds_names(value)),
-        Atom::Text(_) | Atom::Hidden(_) | Atom::Here => false,
-    })
+/// Whether a value is the names that one pattern matches.
+fn is_of_names(value: &[Atom]) -> bool {
+    let plain = |atom: &Atom| match atom {
+        Atom::One | Atom::Star => true,
+        Atom::Text(text) => !text.contains(BLANKS),
+        Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => false,
+    };
+    holds_names(value) && value.iter().all(plain)
 }
 
 /// The value of an expansion outside of quotes: the shell splits it at blanks, and its wildcards match names.

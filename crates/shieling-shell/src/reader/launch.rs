@@ -174,7 +174,7 @@ impl Reader<'_> {
             kind,
             more: launch.more,
             files: false,
-            fed: self.fed,
+            fed: self.fed.is_some(),
         });
         for word in &launch.argv[1..] {
             self.globbed(word, Some(index));
@@ -274,7 +274,7 @@ impl Reader<'_> {
             kind: Kind::Program,
             more: launch.more,
             files: false,
-            fed: self.fed,
+            fed: self.fed.is_some(),
         });
         self.doubt(
             Doubt::Launch,
@@ -667,37 +667,6 @@ impl Reader<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What `read -r` takes from a list of names that `find` made.
-    fn line_of_names(&mut self, run: &Run) -> Option<Vec<Atom>> {
-        let Input::Names(walks, by_nul) = self.present_input() else {
-            return None;
-        };
-        let words: Vec<_> = run.args.iter().map(Word::known).collect::<Option<_>>()?;
-        // A search prints what it was told to read as well as what it found below.
-        let up_to_nul = words
-            .windows(2)
-            .any(|pair| pair[0].ends_with('d') && pair[1].is_empty());
-        let raw = words.iter().any(|word| word.starts_with('-') && word.contains('r'));
-        if !raw || up_to_nul != by_nul {
-            return None;
-        }
-        let root = |walk: &crate::reading::Walk| match &walk.root {
-            Some(word) => Some(vec![Atom::Text(word.known()?.into_owned())]),
-            None => Some(vec![Atom::Text(".".to_owned())]),
-        };
-        let mut roots = walks.iter().map(root).collect::<Option<Vec<_>>>()?;
-        let root = match roots.len() {
-            1 => roots.remove(0),
-            _ => vec![Atom::OneOf(roots)],
-        };
-        self.takes_names(run.index, run.span, |by_nul| match by_nul {
-            true => crate::reading::Splits::Nowhere,
-            false => crate::reading::Splits::Lines,
-        });
-        let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Below)];
-        Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
     }
 
     /// Follows a shell among the words of a program of which it is not known what it does with them, where it has options or

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod expand;
+mod file_names;
 mod launch;
 mod names;
 mod printed;
@@ -19,12 +20,14 @@ use std::rc::Rc;
 use crate::carried::{CarriedState, DefinedNames};
 use crate::descriptor::{Descriptor, descriptor};
 use crate::program::Program as Described;
-use crate::reading::{Action, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
+use crate::reading::{Action, Doubt, Effect, FileNames, Invocation, Parts, PartsOf, Reading, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
 use crate::syntax::tree::Program;
 use crate::variables::Variables;
 use crate::word::Word;
+pub(crate) use file_names::Fed;
+use file_names::FoundNames;
 pub use run::is_shell;
 pub(crate) use run::{Launch, Run};
 use source::Place;
@@ -50,18 +53,25 @@ enum Input {
     Text(Vec<Word>),
     /// A file.
     File(Word),
-    /// Names that were found by these walks, separated by NUL (if true) or by line ends.
-    Names(Vec<Walk>, bool),
+    /// Names of files that a program found.
+    Names(FoundNames),
     /// Data that the text does not show.
     Unknown,
 }
 
 /// Walks the text until the values that its variables can have no longer change.
-pub(crate) fn read_to_fixpoint(programs: Programs, text: &str, before: &CarriedState) -> Result<Reading, Unreadable> {
+pub(crate) fn read_to_fixpoint(
+    programs: Programs,
+    text: &str,
+    before: &CarriedState,
+    names: FileNames,
+) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
     let mut parsed = Parsed::new();
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(programs, text, variables, before, parsed);
+        // Where an earlier text of the shell took names from is not known.
+        reader.names_are_plain = names == FileNames::Plain && !before.variables().hold_names();
         reader.text(text, Place::From(0))?;
         reader.earlier_definitions(before.variables())?;
         let Reader {
@@ -170,8 +180,10 @@ pub(crate) struct Reader<'a> {
     whole_words: bool,
     /// Whether names of files, of which blanks are part, were expanded again so that they split.
     split_names: bool,
-    /// Whether what is launched here is given names that were found.
-    fed: bool,
+    /// Whether the file names that the text uses are known to be plain.
+    names_are_plain: bool,
+    /// What is launched here is given these names that were found.
+    fed: Option<Fed>,
     depth: usize,
     /// The variables that are being followed into each other as arithmetic.
     evaluating: Vec<String>,
@@ -316,7 +328,8 @@ impl<'a> Reader<'a> {
             plain_sh: false,
             whole_words: false,
             split_names: false,
-            fed: false,
+            names_are_plain: false,
+            fed: None,
             depth: 0,
             evaluating: Vec::new(),
             evaluated_unknown: None,
@@ -530,25 +543,8 @@ impl Reader<'_> {
         result
     }
 
-    /// Whether this command is fed names that were found, and split in this way; they are recorded as what is read.
-    pub(crate) fn takes_names(&mut self, by: usize, span: Span, splits: impl Fn(bool) -> Splits) -> bool {
-        let Input::Names(walks, by_nul) = self.present_input() else {
-            return false;
-        };
-        for walk in walks {
-            let walk = Walk {
-                splits: splits(by_nul),
-                gives_directories: true,
-                ..walk
-            };
-            let object = self.written(span);
-            self.effect(Action::Walks(walk), object, span, Some(by), Via::Operand);
-        }
-        true
-    }
-
     /// Whether this command looks through directories since so many effects; what it finds there is then read.
-    pub(crate) fn gives_names(&mut self, since: usize) -> bool {
+    pub(crate) fn gives_names(&mut self, since: usize) -> Option<Fed> {
         let mut found = false;
         for effect in self.reading.effects.iter_mut().skip(since) {
             if let Action::Walks(walk) = &mut effect.action {
@@ -557,16 +553,21 @@ impl Reader<'_> {
                 found = true;
             }
         }
-        found
+        found.then_some(Fed { no_options: false })
     }
 
     /// Whether what comes from data are names that were found.
     pub(crate) fn is_fed(&self) -> bool {
-        self.fed
+        self.fed.is_some()
+    }
+
+    /// Whether what comes from data are names, and none of them can be an option.
+    pub(crate) fn is_fed_no_options(&self) -> bool {
+        self.fed.is_some_and(|fed| fed.no_options)
     }
 
     /// Launches a command that is given names that were found, if `fed`.
-    pub(crate) fn launch_fed(&mut self, launch: Launch, fed: bool) -> Result<(), Unreadable> {
+    pub(crate) fn launch_fed(&mut self, launch: Launch, fed: Option<Fed>) -> Result<(), Unreadable> {
         let outer = std::mem::replace(&mut self.fed, fed);
         let result = self.launch_deeper(launch);
         self.fed = outer;
@@ -601,7 +602,7 @@ impl Reader<'_> {
         let code = self.programs.code;
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
-            Input::Nothing | Input::File(_) | Input::Names(..) | Input::Unknown => Ok(()),
+            Input::Nothing | Input::File(_) | Input::Names(_) | Input::Unknown => Ok(()),
         }
     }
 
@@ -622,7 +623,7 @@ impl Reader<'_> {
                 self.effect_on(Action::RunsFile, &file, Some(run.index), Via::Operand);
                 Ok(())
             }
-            Input::Nothing | Input::Names(..) | Input::Unknown => {
+            Input::Nothing | Input::Names(_) | Input::Unknown => {
                 let object = self.written(run.span);
                 let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
                 self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));

@@ -170,84 +170,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What the next stage of a pipeline reads.
-    fn output_of(&self, command: &Command, first: usize, effects: usize) -> Input {
-        let Command::Simple(simple) = command else {
-            return Input::Unknown;
-        };
-        let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
-        // Substitutions come before the command whose words they are in.
-        match self.reading.commands.get(first..) {
-            Some([only]) if !redirected && !self.may_be_defined(only) => {
-                match super::printed::printed_text(only, self.plain_sh) {
-                    Some(text) => Input::Text(text),
-                    None => self.names_from(first, effects).unwrap_or(Input::Unknown),
-                }
-            }
-            _ => Input::Unknown,
-        }
-    }
-
-    /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since
-    /// this many.
-    fn names_from(&self, index: usize, effects: usize) -> Option<Input> {
-        let command = &self.reading.commands[index];
-        let program = command.program().filter(|_| !command.more)?;
-        let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
-        let acts = [
-            "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
-        ];
-        let searches = match program.as_str() {
-            "find" => false,
-            "git" => {
-                // Names alone, of what git tracks.
-                let shows = |word: &&std::borrow::Cow<'_, str>| {
-                    word.starts_with('-')
-                        && !matches!(word.as_ref(), "-z" | "-c" | "--cached" | "-m" | "--modified" | "--")
-                };
-                if words.get(1).map(AsRef::as_ref) != Some("ls-files") || words.iter().any(|word| shows(&word)) {
-                    return None;
-                }
-                false
-            }
-            "grep" | "egrep" | "fgrep" | "rg" => true,
-            _ => return None,
-        };
-        // With `-l`, a search prints names alone.
-        let short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
-        let lists = |word: &std::borrow::Cow<'_, str>| short(word) || word == "--files-with-matches";
-        if searches && !words[1..].iter().any(lists) {
-            return None;
-        }
-        if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
-            return None;
-        }
-        let walks: Vec<_> = self.reading.effects[effects..]
-            .iter()
-            .filter(|effect| effect.by == Some(index))
-            .filter_map(|effect| match &effect.action {
-                Action::Walks(walk) => Some(crate::reading::Walk {
-                    names: false,
-                    ..walk.clone()
-                }),
-                _ => None,
-            })
-            .collect();
-        // Names below the present directory could begin with a dash.
-        let rooted = |walk: &crate::reading::Walk| {
-            walk.root
-                .as_ref()
-                .and_then(Word::known)
-                .is_some_and(|root| !root.starts_with('-'))
-        };
-        let nul = ["-print0", "-Z", "--null"];
-        let of_git = program == "git";
-        let by_nul = words
-            .iter()
-            .any(|word| nul.contains(&word.as_ref()) || of_git && word == "-z");
-        (!walks.is_empty() && (!searches || walks.iter().all(rooted))).then_some(Input::Names(walks, by_nul))
-    }
-
     fn command(&mut self, command: &Command, source: Source<'_>) -> Result<(), Unreadable> {
         match command {
             Command::Simple(simple) => {
@@ -282,10 +204,7 @@ impl Reader<'_> {
     fn compound_inner(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
         if matches!(
             compound,
-            CompoundCommand::ArithmeticFor { .. }
-                | CompoundCommand::For { .. }
-                | CompoundCommand::While { .. }
-                | CompoundCommand::Coprocess { .. }
+            CompoundCommand::ArithmeticFor { .. } | CompoundCommand::While { .. } | CompoundCommand::Coprocess { .. }
         ) {
             // What an earlier round changes to, a later one starts from.
             self.here = None;
@@ -384,6 +303,8 @@ impl Reader<'_> {
         for word in values.unwrap_or_default() {
             words.extend(self.words(word, source)?);
         }
+        // The list is made before the first round. What an earlier one changes to, a later one starts from.
+        self.here = None;
         if values.is_none() {
             words.push(Word::unknown(Fields::Any, "\"$@\"", span));
         }
@@ -1120,6 +1041,7 @@ fn element(word: &Word) -> Vec<Atom> {
         Fields::Glob => word.atoms.to_vec(),
         Fields::Any | Fields::Spread => match &*word.atoms {
             [Atom::Hidden(Hidden::Number | Hidden::Name | Hidden::Commit) | Atom::OneOf(_)] => word.atoms.to_vec(),
+            names if word.is_found_below() => names.to_vec(),
             _ => vec![Atom::Hidden(Hidden::Anything)],
         },
     }

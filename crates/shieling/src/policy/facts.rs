@@ -25,6 +25,10 @@ pub struct Facts {
     /// Whether the directory where the command starts holds names that begin with a dash or an `@`; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
+    /// Whether the file names that the text uses ([`Reading::names_used`]) are known to be plain.
+    ///
+    /// [`Reading::names_used`]: shieling_shell::Reading::names_used
+    pub(crate) plain_names: bool,
     /// Every hidden path that is there, without what lies below another, directories with a slash at their
     /// ends; unknown if nobody looked, or there is too much to look at.
     pub(crate) hidden_there: Option<Vec<String>>,
@@ -48,6 +52,7 @@ impl Facts {
             way: None,
             shadowed: BTreeSet::new(),
             dashed_names: None,
+            plain_names: false,
             hidden_there: None,
             files_named: BTreeSet::new(),
             repositories: BTreeSet::new(),
@@ -72,6 +77,13 @@ impl Facts {
     /// The home directory that `~` names.
     pub(crate) fn home(&self) -> Option<&str> {
         self.home.as_deref()
+    }
+
+    /// The same where the file names that the text uses are known to be plain.
+    #[must_use]
+    pub(crate) fn with_plain_names(mut self) -> Self {
+        self.plain_names = true;
+        self
     }
 
     /// The same with every hidden path of the workspace that is there.

@@ -31,7 +31,7 @@ mod preset;
 mod rule;
 mod verdict;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -52,7 +52,8 @@ use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
 use shieling_shell::{
-    Action, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Via, Word, escaped, program,
+    Action, Doubt, Effect, FileNames, Invocation, Kind, NamesIn, PartsOf, Reading, Unreadable, Via, Word, escaped,
+    program,
 };
 pub(crate) use shieling_shell::{Atom, Base, CarriedState, DefinedNames, HOME, Pick, PickKind, Splits, Walk};
 
@@ -75,12 +76,73 @@ pub(crate) struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// Reads a text that runs in a shell in which others ran before.
-    pub(crate) fn read(text: &'a str, before: &CarriedState) -> Self {
+    pub(crate) fn read(text: &'a str, facts: &Facts) -> Self {
+        let read = |names| shieling_shell::read_after(text, &facts.left, names);
+        let plain = facts
+            .plain_names
+            .then(|| read(FileNames::Plain))
+            .filter(|reading| reading.as_ref().is_ok_and(keeps_names_plain));
         Self {
             text,
-            reading: shieling_shell::read_after(text, before),
+            reading: plain.unwrap_or_else(|| read(FileNames::Any)),
         }
     }
+
+    /// Where the file names are that it uses, if more could be told of it were they known to be plain.
+    pub(crate) fn names_used(&self) -> Option<&BTreeSet<NamesIn>> {
+        let reading = self.reading.as_ref().ok()?;
+        (reading.bases.is_empty() && !reading.names_used.is_empty()).then_some(&reading.names_used)
+    }
+}
+
+/// Whether what is known of the file names where a text starts holds for all of it: it changes to no other directory,
+/// and makes no file whose name could be another kind of name.
+fn keeps_names_plain(reading: &Reading) -> bool {
+    let keeps = |effect: &Effect| match &effect.action {
+        Action::Writes(_) | Action::Changes(_) => makes_plain_names(reading, effect),
+        Action::RunsFile(_) | Action::Network(_) | Action::InParts(_) => false,
+        Action::Doubt(doubt, _) => matches!(doubt, Doubt::Environment),
+        Action::Reads(_)
+        | Action::Names(_)
+        | Action::Renames(_)
+        | Action::Walks(_)
+        | Action::Revision(_)
+        | Action::Code(_)
+        | Action::Mentions(_)
+        | Action::MaybeOption(..) => true,
+    };
+    reading.bases.is_empty() && reading.effects.iter().all(keeps)
+}
+
+/// Whether the names of what an effect makes are plain: they stand in the text, or are made of names that are.
+fn makes_plain_names(reading: &Reading, effect: &Effect) -> bool {
+    let looked_up = |word: &Word| {
+        let directory = word.prefix().rfind('/').map_or("", |at| &word.prefix()[..=at]);
+        reading.names_used.iter().any(|used| used.directory == directory)
+    };
+    let plain = |word: &Word| {
+        let text = |text: &str| text.trim_start_matches('-').split('/').all(FileNames::is_plain);
+        word.is_found_below()
+            || !word.fields.is_any()
+                && word.atoms.iter().all(|atom| match atom {
+                    Atom::Text(part) => text(part),
+                    Atom::One | Atom::Star => looked_up(word),
+                    Atom::Found | Atom::Hidden(_) | Atom::Here | Atom::OneOf(_) => false,
+                })
+    };
+    let word = match &effect.action {
+        Action::Writes(word) => Some(word),
+        _ => None,
+    };
+    let Some(by) = effect.by.filter(|_| effect.via != Via::Redirection) else {
+        return word.is_some_and(plain);
+    };
+    // What a copy is called says the word that names the original, or the directory that it is in.
+    let copies_more = |other: &Effect| other.by == Some(by) && matches!(other.action, Action::Walks(_));
+    let command = &reading.commands[by];
+    program::names_what_it_changes(command)
+        && command.argv.iter().skip(1).all(plain)
+        && (command.fed || !reading.effects.iter().any(copies_more))
 }
 
 /// What may run: any number of parts, of which the strictest wins.
@@ -99,6 +161,8 @@ pub(crate) struct Walked {
     pub(crate) tracked: bool,
     /// Whether nothing else in the text can bring anything about before, or leads elsewhere.
     pub(crate) sole: bool,
+    /// Whether it is given names that are split, and the text makes files whose names could be split otherwise.
+    pub(crate) splits_new_names: bool,
     pub(crate) object: String,
     pub(crate) span: Span,
 }
@@ -304,7 +368,7 @@ impl Policy {
 
     /// Judges a text that is no request yet, such as one that is only to be explained.
     pub fn judge_text(&self, text: &str, facts: &Facts) -> Verdict {
-        self.judge_read(&Text::read(text, &facts.left), facts)
+        self.judge_read(&Text::read(text, facts), facts)
     }
 
     /// Judges a text that was read before.
@@ -381,6 +445,13 @@ impl Policy {
                 None => false,
             }) && made
         };
+        let makes_names = |walk: &Effect| {
+            reading.effects.iter().any(|effect| {
+                matches!(effect.action, Action::Writes(_))
+                    && effect.by != walk.by
+                    && !makes_plain_names(reading, effect)
+            })
+        };
         let walks = reading.effects.iter().filter_map(|effect| {
             let mut sole = !many && reading.bases.is_empty();
             let walk = match &effect.action {
@@ -399,6 +470,7 @@ impl Policy {
                 _ => return None,
             };
             Some(Walked {
+                splits_new_names: walk.splits != Splits::Nowhere && makes_names(effect),
                 tracked: walk.tracked && !walk.or_revision && !by_another(effect) && walk.here.is_some(),
                 walk,
                 bases: bases.clone(),

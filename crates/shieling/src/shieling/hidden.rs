@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use shieling_gate::index;
 
+use super::lookup::INDEX_READ;
 use crate::policy::{
     Atom, Base, Decision, EffectKind, Facts, HOME, IGNORE, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk,
     Walked,
@@ -25,9 +26,6 @@ use crate::request::Command;
 /// How many directory entries are looked at before hidden files are taken to exist.
 const ENTRIES: usize = 20_000;
 
-/// How large git's index may be to be read.
-const INDEX_READ: u64 = 16 * 1024 * 1024;
-
 /// What a directory holds that a command could show.
 #[derive(Debug, PartialEq, Eq)]
 enum Met {
@@ -35,6 +33,8 @@ enum Met {
     Hidden(String),
     /// This name, which is split into others.
     Split(String),
+    /// Names that are not there yet, and may be split into others.
+    NewNames,
     /// More than is looked at.
     TooMuch,
 }
@@ -100,6 +100,9 @@ pub(super) fn reasons(
                 "the names below `{shown}` are split where `{}` holds a separator, so that they could name a hidden path",
                 path.escape_debug()
             ),
+            Met::NewNames => "it is given names that are split at blanks, and the command makes files whose names it \
+                              does not spell out: one could be split into a hidden path"
+                .to_owned(),
             Met::TooMuch => format!(
                 "it reaches what is below `{shown}`, where hidden files are looked for among {ENTRIES} names and no \
                  more, and `{environment}` cannot hide files"
@@ -230,7 +233,10 @@ impl<'a> Search<'a> {
 
     /// What a command that reads whole directories could show, and below which one.
     fn met(&mut self, walked: &Walked, command: &Command, facts: &Facts) -> Option<(PathBuf, Met)> {
-        if walked.tracked && self.tracks_nothing_hidden() {
+        if walked.splits_new_names {
+            return Some((self.workspace.to_owned(), Met::NewNames));
+        }
+        if walked.tracked && self.tracks_nothing_hidden(walked.walk.splits) {
             return None;
         }
         // Such a file holds any options, `--hidden` among them.
@@ -302,12 +308,7 @@ impl<'a> Search<'a> {
                 };
                 let name = name.to_string_lossy();
                 let is_directory = kind.is_dir() || target.as_ref().is_some_and(|target| target.is_dir());
-                let separates = |character: char| match walk.splits {
-                    Splits::Nowhere => false,
-                    Splits::Lines => character == '\n',
-                    Splits::Blanks => character.is_whitespace() || "'\"\\".contains(character),
-                };
-                if name.contains(separates) {
+                if is_split(&name, walk.splits) {
                     self.split = Some(self.shown(&inner.path));
                     return false;
                 }
@@ -353,14 +354,16 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Whether git knows of no hidden file in this workspace, by its index.
-    fn tracks_nothing_hidden(&self) -> bool {
+    /// Whether git knows of no hidden file in this workspace, by its index, and of no name that is split into others.
+    fn tracks_nothing_hidden(&self, splits: Splits) -> bool {
         let index = self.workspace.join(".git/index");
         let read = fs::metadata(&index)
             .ok()
             .filter(|found| found.is_file() && found.len() <= INDEX_READ)
             .and_then(|_| fs::read(&index).ok());
-        let hides = |path: &[u8]| std::str::from_utf8(path).map_or(true, |path| self.policy.hides(path));
+        let hides = |path: &[u8]| {
+            std::str::from_utf8(path).map_or(true, |path| self.policy.hides(path) || is_split(path, splits))
+        };
         read.and_then(|bytes| index::tracked(&bytes))
             .is_some_and(|tracked| !tracked.iter().any(|one| hides(&one.path)))
     }
@@ -380,6 +383,10 @@ impl<'a> Search<'a> {
             self.left -= 1;
             // What cannot be opened here cannot be there, and a broken list of what to ignore ignores nothing.
             let Ok(entry) = entry else { continue };
+            if entry.depth() > 0 && is_split(&entry.file_name().to_string_lossy(), walk.splits) {
+                self.split = Some(self.shown(entry.path()));
+                return false;
+            }
             let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
             let real = entry.path().canonicalize().unwrap_or_else(|_| entry.path().to_owned());
             let inside = entry
@@ -414,6 +421,15 @@ impl<'a> Search<'a> {
             .to_string_lossy()
             .into_owned()
     }
+}
+
+/// Whether a list in which this name stands is split within it.
+fn is_split(name: &str, splits: Splits) -> bool {
+    name.contains(|character: char| match splits {
+        Splits::Nowhere => false,
+        Splits::Lines => character == '\n',
+        Splits::Blanks => character.is_whitespace() || "'\"\\".contains(character),
+    })
 }
 
 /// Whether the patterns of a walk leave this file, by its path from where it starts.
@@ -555,7 +571,7 @@ mod tests {
         let policy = Policy::open().with_ignore(&[".env", "secrets/"]).expect("patterns");
         let command = Command::new(text, root).expect("a command");
         let facts = Facts::new(root, root);
-        let text_read = Text::read(text, &facts.left);
+        let text_read = Text::read(text, &facts);
         let verdict = policy.judge_read(&text_read, &facts);
         assert_eq!(verdict.decision, Decision::Allow, "{text}: {:?}", verdict.reasons);
         !reasons(&verdict, &policy, &text_read, &command, &facts, root, "local").is_empty()

@@ -8,9 +8,11 @@
 mod place;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use shieling_shell::program;
+use shieling_gate::index;
+use shieling_shell::{FileNames, NamesIn, program};
 
 pub(super) use self::place::Place;
 use crate::policy::{EffectKind, Facts, Verdict};
@@ -22,6 +24,12 @@ const READ_FOR_DIGESTS: u64 = 64 * 1024 * 1024;
 
 /// How many names of a directory are looked at.
 const NAMES: usize = 10_000;
+
+/// How many names are looked at in all directories together.
+const NAMES_BELOW: usize = 50_000;
+
+/// How large git's index may be to be read.
+pub(super) const INDEX_READ: u64 = 16 * 1024 * 1024;
 
 /// How many directories a relative path is tried in.
 const DIRECTORIES: usize = 64;
@@ -127,6 +135,49 @@ fn dashed_names(directory: &Path, place: &Place) -> Option<bool> {
         .iter()
         .any(|name| matches!(name.as_encoded_bytes().first(), Some(b'-' | b'@')));
     (dashed || names.len() < NAMES).then_some(dashed)
+}
+
+/// Whether the names of files in these directories are known to be plain, and what git tracks there as well.
+pub(super) fn are_plain(names: &BTreeSet<NamesIn>, from: &Path, place: &Place) -> bool {
+    let mut left = NAMES_BELOW;
+    let mut ahead: Vec<(PathBuf, bool)> = Vec::new();
+    for used in names {
+        // Where a name begins a word, an `@` can stand for a file of arguments.
+        let begins_words = matches!(used.directory.trim_start_matches("./"), "" | ".");
+        if begins_words && dashed_names(from, place) != Some(false) {
+            return false;
+        }
+        ahead.push((from.join(&used.directory), used.deep));
+    }
+    let tracked = |directory: &Path| {
+        let index = place.bytes(&directory.join(".git/index"), INDEX_READ)?;
+        let plain = |path: &[u8]| std::str::from_utf8(path).is_ok_and(|path| path.split('/').all(FileNames::is_plain));
+        Some(index::tracked(&index)?.iter().all(|one| plain(&one.path)))
+    };
+    // A repository whose index cannot be read is none of which names are known.
+    let repository = from.ancestors().find(|above| place.is_directory(&above.join(".git")));
+    if repository
+        .is_some_and(|directory| place.is_file(&directory.join(".git/index")) && tracked(directory) != Some(true))
+    {
+        return false;
+    }
+    while let Some((directory, deep)) = ahead.pop() {
+        // What git stores has names of its own making.
+        if directory.ends_with(".git/objects") {
+            continue;
+        }
+        let Some(entries) = place.entries(&directory, left) else {
+            return false;
+        };
+        left -= entries.len();
+        let plain = |(name, _): &(OsString, bool)| name.to_str().is_some_and(FileNames::is_plain);
+        if left == 0 || !entries.iter().all(plain) {
+            return false;
+        }
+        let below = entries.into_iter().filter(|(_, is_directory)| deep && *is_directory);
+        ahead.extend(below.map(|(name, _)| (directory.join(name), true)));
+    }
+    true
 }
 
 /// The files that a text runs, with what is in them now.

@@ -65,7 +65,9 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
                 .instead("read the file instead of running it"),
             // What is known of names is known of the directory where the text starts.
             Action::MaybeOption(word, _)
-                if word.fields == Fields::Glob && facts.dashed_names == Some(false) && reading.bases.is_empty() =>
+                if (word.fields == Fields::Glob || reading.names_are_plain && word.is_of_names())
+                    && facts.dashed_names == Some(false)
+                    && reading.bases.is_empty() =>
             {
                 continue;
             }

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,6 +79,42 @@ impl Place {
                 let entries = self.node(directory)?.entries().ok()?.into_iter().take(most);
                 Some(entries.map(|entry| entry.name).collect())
             }
+        }
+    }
+
+    /// The first names in a directory, each with whether it is a directory; nothing if it cannot be read.
+    pub(super) fn entries(&self, directory: &Path, most: usize) -> Option<Vec<(OsString, bool)>> {
+        match self {
+            Self::Host => {
+                let entries = fs::read_dir(directory).ok()?.take(most);
+                let entry = |entry: io::Result<fs::DirEntry>| {
+                    let entry = entry.ok()?;
+                    let kind = entry.file_type().ok()?;
+                    let is_directory = kind.is_dir() || kind.is_symlink() && entry.path().is_dir();
+                    Some((entry.file_name(), is_directory))
+                };
+                entries.map(entry).collect()
+            }
+            Self::Files(_) | Self::Nowhere => {
+                let names = self.names(directory, most)?.into_iter();
+                Some(
+                    names
+                        .map(|name| (name.clone(), self.is_directory(&directory.join(name))))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// What is in a file of this host, if it is no larger than this.
+    pub(super) fn bytes(&self, path: &Path, most: u64) -> Option<Vec<u8>> {
+        match self {
+            Self::Host => {
+                let found = fs::metadata(path).ok()?;
+                let fits = found.is_file() && found.len() <= most;
+                fits.then(|| fs::read(path).ok()).flatten()
+            }
+            Self::Files(_) | Self::Nowhere => None,
         }
     }
 

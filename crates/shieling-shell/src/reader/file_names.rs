@@ -1,0 +1,262 @@
+//! File names that a text takes from where it runs: lists of them that programs print, and those that wildcards match.
+
+use super::{Input, Reader, Run};
+use crate::program;
+use crate::reading::{Action, Invocation, NamesIn, Splits, Via, Walk};
+use crate::span::Span;
+use crate::syntax::tree::{Command, Item};
+use crate::variables::HOME;
+use crate::word::{Atom, Hidden, Word, joined};
+
+/// A list of names that a program found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FoundNames {
+    /// Where it found them.
+    walks: Vec<Walk>,
+    /// Whether they are separated by NUL, or by line ends.
+    by_nul: bool,
+    /// Whether each begins with the directory in which it was looked for.
+    prefixed: bool,
+    /// Whether they are of use only if they are plain: otherwise one could be an option.
+    if_plain: bool,
+}
+
+/// That a command is given names which were found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fed {
+    /// Whether none of them, as the command is given it, can be an option.
+    pub(super) no_options: bool,
+}
+
+impl Reader<'_> {
+    /// What the next stage of a pipeline reads.
+    pub(super) fn output_of(&self, command: &Command, first: usize, effects: usize) -> Input {
+        let Command::Simple(simple) = command else {
+            return Input::Unknown;
+        };
+        let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
+        // Substitutions come before the command whose words they are in.
+        match self.reading.commands.get(first..) {
+            Some([only]) if !redirected && !self.may_be_defined(only) => {
+                match super::printed::printed_text(only, self.plain_sh) {
+                    Some(text) => Input::Text(text),
+                    None => self
+                        .names_from(first, effects)
+                        .or_else(|| self.names_through(only, self.present_input()))
+                        .map_or(Input::Unknown, Input::Names),
+                }
+            }
+            _ => Input::Unknown,
+        }
+    }
+
+    /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since
+    /// this many.
+    fn names_from(&self, index: usize, effects: usize) -> Option<FoundNames> {
+        let command = &self.reading.commands[index];
+        let program = command.program().filter(|_| !command.more)?;
+        let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
+        let acts = [
+            "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
+        ];
+        let searches = match program.as_str() {
+            "find" => false,
+            "git" => {
+                // Names alone, of what git tracks.
+                let shows = |word: &&std::borrow::Cow<'_, str>| {
+                    word.starts_with('-')
+                        && !matches!(word.as_ref(), "-z" | "-c" | "--cached" | "-m" | "--modified" | "--")
+                };
+                if words.get(1).map(AsRef::as_ref) != Some("ls-files") || words.iter().any(|word| shows(&word)) {
+                    return None;
+                }
+                false
+            }
+            _ if program::prints_names_alone(command) => true,
+            _ => return None,
+        };
+        if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
+            return None;
+        }
+        let walks: Vec<_> = self.reading.effects[effects..]
+            .iter()
+            .filter(|effect| effect.by == Some(index))
+            .filter_map(|effect| match &effect.action {
+                Action::Walks(walk) => Some(Walk {
+                    names: false,
+                    ..walk.clone()
+                }),
+                _ => None,
+            })
+            .collect();
+        let rooted = walks.iter().all(|walk| {
+            let root = walk.root.as_ref().and_then(Word::known);
+            root.is_some_and(|root| !root.starts_with('-'))
+        });
+        let nul = ["-print0", "-Z", "--null", "-0"];
+        let of_git = program == "git";
+        let by_nul = words
+            .iter()
+            .any(|word| nul.contains(&word.as_ref()) || of_git && word == "-z");
+        (!walks.is_empty()).then(|| FoundNames {
+            prefixed: match program.as_str() {
+                // It begins what it finds in the present directory with `./`.
+                "find" => rooted || walks.iter().all(|walk| walk.root.is_none()),
+                _ => searches && rooted,
+            },
+            if_plain: searches && !rooted,
+            walks,
+            by_nul,
+        })
+    }
+
+    /// The list of names that a command is fed, where it prints some of its lines as they are.
+    fn names_through(&self, command: &Invocation, input: Input) -> Option<FoundNames> {
+        let Input::Names(names) = input else { return None };
+        (program::keeps_lines(command)? == names.by_nul).then_some(names)
+    }
+
+    /// Whether this command is fed names that were found, and split in this way; they are recorded as what is read.
+    pub(crate) fn takes_names(&mut self, by: usize, span: Span, splits: impl Fn(bool) -> Splits) -> Option<Fed> {
+        let Input::Names(names) = self.present_input() else {
+            return None;
+        };
+        let splits = splits(names.by_nul);
+        let plain = self.are_plain(names_of(&names.walks));
+        if names.if_plain && !plain {
+            return None;
+        }
+        let no_options = plain || names.prefixed && splits == Splits::Nowhere;
+        self.reads_names(names.walks, splits, by, span);
+        Some(Fed { no_options })
+    }
+
+    /// Records that what was found is read.
+    fn reads_names(&mut self, walks: Vec<Walk>, splits: Splits, by: usize, span: Span) {
+        for walk in walks {
+            let walk = Walk {
+                splits,
+                gives_directories: true,
+                ..walk
+            };
+            let object = self.written(span);
+            self.effect(Action::Walks(walk), object, span, Some(by), Via::Operand);
+        }
+    }
+
+    /// What `read` takes from a list of names that `find` made.
+    pub(super) fn line_of_names(&mut self, run: &Run) -> Option<Vec<Atom>> {
+        let Input::Names(names) = self.present_input() else {
+            return None;
+        };
+        let words: Vec<_> = run.args.iter().map(Word::known).collect::<Option<_>>()?;
+        // A search prints what it was told to read as well as what it found below.
+        let up_to_nul = words
+            .windows(2)
+            .any(|pair| pair[0].ends_with('d') && pair[1].is_empty());
+        // Otherwise it takes backslashes off.
+        let raw = words.iter().any(|word| word.starts_with('-') && word.contains('r'));
+        let plain = self.are_plain(names_of(&names.walks));
+        if !(raw && !names.if_plain || plain) || up_to_nul != names.by_nul {
+            return None;
+        }
+        let value = below(&names.walks, if plain { Hidden::PlainBelow } else { Hidden::Below })?;
+        let splits = match names.by_nul {
+            true => Splits::Nowhere,
+            false => Splits::Lines,
+        };
+        self.reads_names(names.walks, splits, run.index, run.span);
+        Some(value)
+    }
+
+    /// What a substitution becomes whose commands, those since `first`, are so many stages of one pipeline which prints
+    /// names that were found: if they are plain, each is a word.
+    pub(super) fn substituted_names(&mut self, first: usize, effects: usize, stages: usize) -> Option<Vec<Atom>> {
+        let commands = self.reading.commands.get(first..)?;
+        if commands.len() != stages || commands.iter().any(|command| self.may_be_defined(command)) {
+            return None;
+        }
+        let names = commands[1..]
+            .iter()
+            .try_fold(self.names_from(first, effects)?, |names, command| {
+                self.names_through(command, Input::Names(names))
+            })?;
+        let (last, span) = (self.reading.commands.len() - 1, commands[0].span);
+        if names.by_nul || !self.are_plain(names_of(&names.walks)) {
+            return None;
+        }
+        let value = below(&names.walks, Hidden::PlainBelow)?;
+        self.reads_names(names.walks, Splits::Nowhere, last, span);
+        Some(value)
+    }
+
+    /// Whether a value that the shell splits is made of names that wildcards matched, all of which are known to be plain.
+    pub(super) fn is_of_plain_names(&mut self, value: &[Atom]) -> bool {
+        let mut places = Vec::new();
+        let known = matched_in(value, &mut places);
+        self.are_plain(known.then_some(places))
+    }
+
+    /// Whether the names in these places are known to be plain; records that this would tell more.
+    fn are_plain(&mut self, places: Option<Vec<NamesIn>>) -> bool {
+        let Some(places) = places else { return false };
+        let splits = self.variables.splits_otherwise || self.found.splits_otherwise;
+        self.reading.names_used.extend(places);
+        self.reading.names_are_plain = self.names_are_plain;
+        self.names_are_plain && !splits
+    }
+}
+
+/// Where these walks find names, if the text tells.
+fn names_of(walks: &[Walk]) -> Option<Vec<NamesIn>> {
+    let place = |walk: &Walk| {
+        let directory = match &walk.root {
+            Some(root) => root.known()?.into_owned(),
+            None => String::new(),
+        };
+        is_place(&directory).then_some(NamesIn { directory, deep: true })
+    };
+    walks.iter().map(place).collect()
+}
+
+/// Collects where a value that holds wildcards has its names from; false if that is not known.
+fn matched_in(value: &[Atom], places: &mut Vec<NamesIn>) -> bool {
+    let (before, rest) = match value {
+        [Atom::OneOf(values)] => return values.iter().all(|value| matched_in(value, places)),
+        [Atom::Text(text), rest @ ..] => (text.as_str(), rest),
+        rest => ("", rest),
+    };
+    if rest.is_empty() {
+        return true;
+    }
+    let directory = before.rfind('/').map_or("", |at| &before[..=at]).to_owned();
+    let known = |atom: &Atom| matches!(atom, Atom::Text(_) | Atom::One | Atom::Star);
+    if !rest.iter().all(known) || !is_place(&directory) {
+        return false;
+    }
+    let deep = rest
+        .iter()
+        .any(|atom| matches!(atom, Atom::Text(text) if text.contains('/')));
+    places.push(NamesIn { directory, deep });
+    true
+}
+
+/// Whether the text of a path alone tells where it leads.
+fn is_place(directory: &str) -> bool {
+    !directory.starts_with('-') && !directory.starts_with(HOME)
+}
+
+/// What a name can be that was found by these walks.
+fn below(walks: &[Walk], class: Hidden) -> Option<Vec<Atom>> {
+    let root = |walk: &Walk| match &walk.root {
+        Some(word) => Some(vec![Atom::Text(word.known()?.into_owned())]),
+        None => Some(vec![Atom::Text(".".to_owned())]),
+    };
+    let mut roots = walks.iter().map(root).collect::<Option<Vec<_>>>()?;
+    let root = match roots.len() {
+        1 => roots.remove(0),
+        _ => vec![Atom::OneOf(roots)],
+    };
+    let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(class)];
+    Some(joined([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat()))
+}
