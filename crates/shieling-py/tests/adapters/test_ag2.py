@@ -720,6 +720,31 @@ def test_exec_runs_programs_and_no_builtins_of_a_shell(tmp_path: Path, words: li
     assert found == ExecResult(f"Command not found: [Errno 2] No such file or directory: {words[0]!r}", 127)
 
 
+@pytest.mark.parametrize("words", [["echo", b"a b"], [Path("/bin/echo"), Path("a b")], (PurePosixPath("echo"), "a b")])
+def test_exec_takes_words_as_subprocess_does(tmp_path: Path, words: Any) -> None:
+    assert exec_in(tmp_path, words) == ExecResult("a b", 0)
+
+
+def test_exec_takes_a_text_for_the_name_of_a_program(tmp_path: Path) -> None:
+    text: Any = "true"
+    assert exec_in(tmp_path, text) == ExecResult("", 0)
+    text = "echo hi"
+    told = "Command not found: [Errno 2] No such file or directory: 'echo hi'"
+    assert exec_in(tmp_path, text) == ExecResult(told, 127)
+
+
+def test_exec_refuses_a_word_that_is_none(tmp_path: Path) -> None:
+    words: Any = ["echo", 1]
+    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+        exec_in(tmp_path, words)
+
+
+def test_exec_of_the_name_of_a_directory_finds_no_program(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    assert exec_in(tmp_path, ["sub"]).exit_code == 127
+    assert exec_in(tmp_path, ["./sub"]).exit_code == 126
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -29,7 +29,8 @@ RM = [
 OTHERS = [
     *("sudo ls", "kill -9 1", "kill -- -1", "chmod -R 777 /", "echo x > /etc/passwd"),
     *("tee /etc/x < y", "cp x /usr/bin/x", ":(){ :|:& };:", "f() { f | f & }; f", "dd if=a of=b"),
-    *("mount /x", "service x stop", "echo 'open", "systemctl stop x"),
+    *("mount /x", "service x stop", "echo 'open", "systemctl stop x", "mkfs.ext4 /dev/x", "/sbin/fsck.xfs /x"),
+    *("mount.nfs a b", "env umount.cifs /x", "iptables-restore", "systemd-run id"),
 ]
 GOOD = [
     *("service.py", "at.sh", "rm-safe x", "su-exec x", "python3 mount.py", "dd=1", "echo cd /"),

@@ -182,6 +182,22 @@ def test_writing_to_a_directory_is_the_systems_error(toolkit: TerminalToolkit, t
     )
 
 
+@pytest.mark.parametrize("safe_mode", [True, False])
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "write() argument must be str, not None"), (b"x", "write() argument must be str, not bytes")]
+)
+def test_content_that_is_no_text_is_an_error(make: Make, content: Any, message: str, safe_mode: bool, tmp_path: Path) -> None:
+    path = tmp_path / "work" / "f"
+    toolkit = make(safe_mode=safe_mode)
+    assert toolkit.shell_write_content_to_file(content, "f") == f"Error writing to file '{path}': {message}"
+    assert not path.exists()
+
+
+def test_a_nul_in_a_command_is_an_error(make: Make) -> None:
+    assert make(safe_mode=False).shell_exec("x", "echo a\0b") == "Error executing command: embedded null byte"
+    assert make(safe_mode=False).shell_exec("x", "echo a\0b", block=False) == "Error starting non-blocking command: embedded null byte"
+
+
 def test_answers_about_sessions_that_are_not_there(toolkit: TerminalToolkit) -> None:
     assert toolkit.shell_view("x") == "Error: No session found with ID 'x'."
     assert toolkit.shell_kill_process("x") == "Error: No active session found with ID 'x'."

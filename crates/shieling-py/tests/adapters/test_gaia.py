@@ -330,6 +330,68 @@ def test_quoted_operators_are_data(agent: Agent, command: str, stdout: str) -> N
     assert agent.run_shell_command(command)["stdout"] == stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "stdout", "stderr", "code"),
+    [
+        ("ls nosuch 2>/dev/null", "", "", 2),
+        ("ls nosuch 2>&1", "ls: cannot access 'nosuch': No such file or directory\n", "", 2),
+        ("2>&1 ls nosuch", "ls: cannot access 'nosuch': No such file or directory\n", "", 2),
+        ("ls nosuch 2>&1 | wc -l", "1\n", "", 2),
+        ("ls nosuch 2>/dev/null|wc -l", "0\n", "", 2),
+        ("ls a.txt 2>&1 sub", "a.txt\n\nsub:\nx.py\n", "", 0),
+        ("find . -name x.py 2>/dev/null | sort 2>&1", "./sub/x.py\n", "", 0),
+        ("git log --format=%s 2>/dev/null", "first\n", "", 0),
+        ("echo '2>&1' \"2>/dev/null\"", "2>&1 2>/dev/null\n", "", 0),
+    ],
+)
+def test_standard_error_may_be_kept_or_dropped(
+    agent: Agent, command: str, stdout: str, stderr: str, code: int
+) -> None:
+    result = agent.run_shell_command(command)
+    assert (result.get("stdout"), result.get("stderr"), result.get("return_code")) == (stdout, stderr, code)
+    assert result["command"] == command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ls > /dev/null", "ls >/dev/null", "ls 1>/dev/null", "ls &>/dev/null", "ls 2>>/dev/null", "ls 2> /dev/null"),
+        *("ls 2>err", "ls 2>/dev/nullx", "ls 2>/dev/null/x", "ls 2>/dev/../a", "ls 2>&1>x", "ls 2>&12", "ls 2>&-"),
+        *("echo a2>&1", "echo ''2>&1", "echo \\ 2>&1", "ls 2>&1; rm a.txt", "ls 2>/dev/null & ls", "ls 2>&1\nls"),
+        *("ls 2>'/dev/null'", "ls 2>/dev/zero", "ls 3>&1", "ls 1>&2", "echo $2>&1"),
+    ],
+)
+def test_other_redirections_are_refused(agent: Agent, root: Path, command: str) -> None:
+    before = sorted(os.listdir(root))
+    assert agent.run_shell_command(command)["error"].startswith("Shell operators")
+    assert sorted(os.listdir(root)) == before
+
+
+@pytest.mark.parametrize("command", ["rm a.txt 2>&1", "2>/dev/null rm a.txt", "ls 2>&1 | rm a.txt 2>/dev/null"])
+def test_what_drops_its_errors_is_judged_as_ever(agent: Agent, root: Path, command: str) -> None:
+    assert "'rm' is not in the allowed list" in agent.run_shell_command(command)["error"]
+    assert (root / "a.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["2>&1", " 2>/dev/null ", "ls | 2>&1"])
+def test_a_redirection_is_no_command(agent: Agent, command: str) -> None:
+    assert agent.run_shell_command(command)["error"].startswith("Empty command")
+
+
+@pytest.mark.parametrize("command", [None, 5, ["ls"], b"ls"])
+def test_what_is_no_text_is_no_command(agent: Agent, command: Any) -> None:
+    result = agent.run_shell_command(command)
+    assert (result["status"], result["executed"]) == ("error", False)
+    assert result["error"] == f"Invalid command: {command!r} is no text"
+
+
+def test_a_path_is_checked_once_and_named_as_it_was_written(agent: Agent, root: Path) -> None:
+    agent.run_shell_command("cat ./a.txt sub/../a.txt")
+    assert agent.path_validator.asked == [str(root / "a.txt")]  # type: ignore[attr-defined]
+    error = agent.run_shell_command("grep --file=/etc/hostname a.txt")["error"]
+    assert error == "Access denied: Argument '--file=/etc/hostname' resolves to forbidden path '/etc/hostname'"
+
+
 # Pipelines
 
 

@@ -154,7 +154,7 @@ def test_globs_and_errors_are_the_same_where_an_environment_shows_the_files(
     (tmp_path / "outside").symlink_to("/etc")
     patterns = (
         "* ** **/* */ **/ */* [a].txt [[].txt [!a]* sub su? sub/* sub/*.py to-sub/* outside/* **/*.py */*.py nothing "
-        ". ./* sub/./* .* **/b.py sub/** [ab] a.tx[a-z] {a,b}.txt"
+        ". ./* sub/./* .* **/b.py sub/** [ab] a.tx[a-z] {a,b}.txt sub/../* to-sub/../*"
     ).split()
 
     async def answers(files: LocalEnvironment) -> list[Any]:
@@ -180,6 +180,10 @@ def test_globs_and_errors_are_the_same_where_an_environment_shows_the_files(
         mine = run(answers(LocalEnvironment(tmp_path, environment=environment, **keywords)))
         for one, other in zip(mine, plain):
             assert one == other
+    assert (".", "**", [".", "hidden", "sub", "sub/empty"]) in plain
+    assert ("sub", "**", ["sub", "sub/empty"]) in plain
+    beside = sorted(f"sub/../{name}" for name in os.listdir(tmp_path))
+    assert (".", "sub/../*", beside) in plain and run(LocalEnvironment(tmp_path).glob("../*", path="sub")) == beside
     guarded = LocalEnvironment(tmp_path, environment=environment, shieling={"ignore": ["hidden"]})
     shown = run(guarded.glob("**/*"))
     assert "sub/empty" in shown and not any(name.startswith("hidden") for name in shown)
@@ -362,6 +366,13 @@ def test_a_missing_directory_is_an_error_as_in_the_original(tmp_path: Path) -> N
 def test_a_command_that_cannot_start_is_a_result(tmp_path: Path) -> None:
     result = run(LocalEnvironment(tmp_path).shell("echo a\0b"))
     assert result.exit_code == 126 and result.output.startswith("Command not")
+    assert "at byte 6" in result.output
+
+
+@pytest.mark.parametrize("command", ["echo (", "))", "case x in (", "true; for"])
+def test_a_message_of_the_shell_shows_the_command_alone(env: LocalEnvironment, command: str) -> None:
+    result = run(env.shell(command))
+    assert result.exit_code == 2 and "syntax error" in result.output and "exec" not in result.output
 
 
 def test_a_policy_is_an_option_away(tmp_path: Path) -> None:
@@ -413,6 +424,29 @@ def test_a_signal_is_no_exit_code_above_128(env: LocalEnvironment, command: str,
         async with await env.create_process(command) as process:
             assert await process.wait(timeout=20) == code
             assert process.returncode == code
+
+    run(work())
+
+
+def test_an_empty_command_of_a_process_does_nothing(env: LocalEnvironment) -> None:
+    async def work() -> None:
+        async with await env.create_process("") as process:
+            assert await process.wait(timeout=20) == 0 and await process.recv() == b""
+
+    run(work())
+
+
+def test_writing_to_a_process_that_has_ended_is_an_error(env: LocalEnvironment) -> None:
+    async def work() -> None:
+        async with await env.create_process("exit 3") as process:
+            assert await process.wait(timeout=20) == 3
+            with pytest.raises(BrokenPipeError):
+                await process.send(b"x")
+        async with await env.create_process("cat") as process:
+            await process.kill()
+            with pytest.raises(BrokenPipeError):
+                await process.send(b"x")
+            assert await process.recv() == b""
 
     run(work())
 
@@ -540,11 +574,17 @@ def test_a_directory_is_listed(env: LocalEnvironment, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "a.txt").write_text("12345")
     (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
     assert run(env.ls()) == [
         FileInfo("a.txt", "a.txt", False, 5),
         FileInfo("d", "d", True, None),
         FileInfo("dangling", "dangling", False, None),
+        FileInfo("loop", "loop", False, None),
     ]
+    for call in (env.read_file("loop"), env.replace_str("loop", "a", "b"), env.ls("loop"), env.write_file("loop", "x")):
+        with pytest.raises(OSError):
+            run(call)
+    assert run(env.grep("x", path="loop")) == "" and run(env.glob("*", path="loop")) == []
     (tmp_path / "d" / "x").write_text("")
     assert run(env.ls("d")) == [FileInfo("x", "d/x", False, 0)]
 
@@ -558,7 +598,7 @@ def test_files_are_found(files: ExecutionEnvironment) -> None:
     assert run(files.glob("*.rs")) == []
 
 
-@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "d/../../*"])
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "d/../../*", "*/../../*"])
 def test_a_glob_does_not_leave_the_root(env: LocalEnvironment, pattern: str) -> None:
     with pytest.raises(PermissionError, match="outside the environment root"):
         run(env.glob(pattern))
@@ -650,6 +690,7 @@ def test_memory_puts_paths_in_order() -> None:
     assert dict(env.files) == {"a": "1", "b": "2", "d": "3"}
     with pytest.raises(TypeError):
         env.files["a"] = "x"  # type: ignore[index]
+    assert run(MemoryEnvironment({"": "x"}).grep("x")) == ".:1:x"
 
 
 def test_memory_has_a_shell_only_with_a_handler() -> None:

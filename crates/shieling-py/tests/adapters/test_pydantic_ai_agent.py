@@ -30,6 +30,7 @@ if importlib.util.find_spec("pydantic_ai") is None:
         ExecutionEnvironmentToolset()
     pytest.skip("pydantic-ai is not installed: `pip install pydantic-ai-slim`", allow_module_level=True)
 
+from anyio import BrokenResourceError
 from pydantic import TypeAdapter
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, RunContext
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -37,7 +38,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import FunctionToolset, PrefixedToolset
 from pydantic_ai.usage import RunUsage
-from pydantic_ai.workspaces import LocalWorkspaceBackend, Workspace, WorkspaceOutputLimitError, WorkspaceRef, WorkspaceTimeoutError
+from pydantic_ai.workspaces import LocalWorkspaceBackend, Workspace, WorkspaceOutputLimitError, WorkspaceRef, WorkspaceTimeoutError, WorkspaceUnavailableError
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 
 TOOLS = {"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"}
@@ -200,6 +201,54 @@ def test_texts_of_the_tools(tmp_path: Path) -> None:
             await call(toolset, "shell", command="true", timeout=0) == "Error: timeout must be positive or None, got 0"
         )
         assert (await call(toolset, "glob", pattern="/etc/*")).startswith("Error: ")
+        # As it does here.
+        for name, arguments in (
+            ("ls", {"path": "a\0b"}),
+            ("write_file", {"path": "a\0b", "content": ""}),
+            ("write_file", {"path": "s", "content": "\udc80"}),
+            ("glob", {"pattern": ""}),
+            ("glob", {"pattern": "**.py"}),
+            ("grep", {"pattern": "x", "path": "a\0b"}),
+        ):
+            assert (await call(toolset, name, **arguments)).startswith("Error: ")
+
+    run(work())
+
+
+def test_a_long_file_is_cut_to_what_the_toolset_shows(tmp_path: Path) -> None:
+    (tmp_path / "long").write_text("y" * 300_000)
+    told = run(call(ExecutionEnvironmentToolset(LocalEnvironment(tmp_path)), "read_file", path="long"))
+    assert len(told) == 200_000 + len("\n... (truncated)") and told.endswith("y\n... (truncated)")
+    short = ExecutionEnvironmentToolset(LocalEnvironment(tmp_path), max_output_chars=10)
+    assert run(call(short, "read_file", path="long")) == "     1\tyyy\n... (truncated)"
+
+
+def test_the_tools_are_described_to_the_model_in_the_same_words_everywhere() -> None:
+    local, memory = (
+        {name: tool.tool_def for name, tool in tools_of(ExecutionEnvironmentToolset(one)).items()}
+        for one in (LocalEnvironment(), MemoryEnvironment(command_handler=handler))
+    )
+    assert local == memory
+    assert local["shell"].description.startswith("Execute a shell command and return its output.")
+    assert "Python `re` module syntax" in local["grep"].description
+    assert {name: sorted(one.parameters_json_schema["properties"]) for name, one in local.items()} == {
+        "ls": ["path"],
+        "shell": ["command", "timeout"],
+        "read_file": ["limit", "offset", "path"],
+        "write_file": ["content", "path"],
+        "edit_file": ["new", "old", "path", "replace_all"],
+        "glob": ["path", "pattern"],
+        "grep": ["glob", "output_mode", "path", "pattern"],
+    }
+
+
+def test_writing_to_a_process_that_has_ended_raises_what_anyio_does(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with await LocalEnvironment(tmp_path).create_process("exit 3") as process:
+            await process.wait(timeout=20)
+            with pytest.raises(BrokenResourceError) as caught:
+                await process.send(b"x")
+            assert isinstance(caught.value, BrokenPipeError)
 
     run(work())
 
@@ -651,6 +700,18 @@ def test_a_sandboxed_workspaces_files_stay_below_it(tmp_path: Path, path: str) -
             run(call)
     run(backend.remove(str(tmp_path / "link")))
     assert not (tmp_path / "link").is_symlink()
+
+
+def test_a_workspace_whose_directory_is_gone_says_so_for_every_method(tmp_path: Path, kind: str) -> None:
+    backend = ShielingWorkspaceBackend(tmp_path / "gone", environment=kind)
+    where = str(tmp_path / "x")
+    for call in (
+        *(backend.working_dir(), backend.read_bytes(where), backend.write_bytes(where, b""), backend.stat(where)),
+        *(backend.list_dir(where), backend.make_dir(where), backend.remove(where), backend.exists(where)),
+        *(backend.realpath(where), backend.run(["true"])),
+    ):
+        with pytest.raises(WorkspaceUnavailableError, match="gone does not exist"):
+            run(call)
 
 
 def test_pydantic_ais_workspace_takes_the_backend(tmp_path: Path) -> None:

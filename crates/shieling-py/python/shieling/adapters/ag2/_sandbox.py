@@ -80,8 +80,8 @@ def _program(argv: Sequence[str], host: dict[str, str], given: dict[str, str]) -
     return shell_text(["exec", "--", *(through_env(argv, own) if own else argv)]), variables
 
 
-def _not_found(stderr: str, program: str, code: int, workdir: Path) -> str | None:
-    """What AG2 says of a program that there is not, if that is what the shell has said of it."""
+def _not_found(stderr: str, program: str, code: int, workdir: Path) -> ExecResult | None:
+    """What AG2 answers for a program that there is not, if that is what the shell has said of it."""
     lines = stderr.splitlines()
     if len(lines) not in (1, 2):
         return None
@@ -91,9 +91,11 @@ def _not_found(stderr: str, program: str, code: int, workdir: Path) -> str | Non
     by_env = re.match(rf"/usr/bin/(?:env|nice): ['\u2018]{re.escape(program)}['\u2019]: ", lines[0])
     if not (of_path or by_env or lines[-1].startswith(f"bash: line 1: exec: {program}: ")):
         return None
-    if lines[-1].endswith((": not found", ": No such file or directory", ": required file not found")):
-        return f"Command not found: [Errno 2] No such file or directory: {program!r}"
-    return f"Command not started: {lines[0].rpartition(': ')[2]}: {program!r}" if code == 126 else None
+    # A name without a directory is looked for in `PATH` alone, where bash falls back to what is here.
+    unfound = "/" not in program and lines[-1].endswith((": cannot execute: Is a directory", ": Is a directory"))
+    if unfound or lines[-1].endswith((": not found", ": No such file or directory", ": required file not found")):
+        return ExecResult(f"Command not found: [Errno 2] No such file or directory: {program!r}", 127)
+    return ExecResult(f"Command not started: {lines[0].rpartition(': ')[2]}: {program!r}", 126) if code == 126 else None
 
 
 class LocalSandbox(SandboxBase):
@@ -212,13 +214,17 @@ class LocalSandbox(SandboxBase):
         if not workdir.is_dir() and self._environment != "memory":
             return ExecResult(output=f"Working directory not found: {workdir}", exit_code=126)
         host = host_variables(self._host_env)
-        given = given_variables({**self._env_vars, **(env or {})})
-        variables = {**host, **given}
+        own = given_variables({**self._env_vars, **(env or {})})
+        variables = {**host, **own}
+        # As `subprocess` takes them: bytes and paths too, and a text for a program without arguments.
+        given: Any = argv
+        words: list[Any] = [given] if isinstance(given, (str, bytes, os.PathLike)) else given
+        argv = [os.fsdecode(word) for word in words]
         command: str | list[str] = list(argv)
         if len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(os.fsencode(argv[2])) > _LONGEST_WORD:
             command = argv[2]
         elif self._environment != "memory" and not self._has_rules:
-            command, variables = _program(argv, host, given)
+            command, variables = _program(argv, host, own)
         try:
             outcome = await execution.asynchronous().run(
                 command,
@@ -237,7 +243,9 @@ class LocalSandbox(SandboxBase):
             return ExecResult(output=f"{text}\n{timed_out}" if text else timed_out, exit_code=124)
         code = exit_status(outcome)
         if code in (126, 127) and not outcome.stdout:
-            text = _not_found(outcome.stderr, argv[0], code, workdir) or text
+            missing = _not_found(outcome.stderr, argv[0], code, workdir)
+            if missing is not None:
+                return missing
         return ExecResult(output=text, exit_code=code)
 
     def _inside(self, path: PurePosixPath) -> Path:

@@ -569,6 +569,8 @@ class _Terminal:
 
     def _words(self, command: str, mark: str, *, no_input: bool = False) -> str | list[str]:
         """Returns what the environment runs for `command`; with `no_input` it finds the end of its input."""
+        if "\0" in command:
+            raise ValueError("embedded null byte")
         # One stream for both outputs, so that they stay in order.
         streams = "exec 2>&1 </dev/null" if no_input else "exec 2>&1"
         if not self.use_docker_backend:
@@ -913,6 +915,10 @@ class _Terminal:
     def _write_here(self, content: str, path: str) -> str:
         if "\0" in path:
             return f"Error writing to file '{path}': embedded null byte"
+        given: Any = content
+        if not isinstance(given, str):
+            kind = "None" if given is None else type(given).__name__
+            return f"Error writing to file '{path}': write() argument must be str, not {kind}"
         outside = "Error: Cannot write to a file outside of the working directory in safe mode."
         if self.safe_mode and not (
             utils.contains(os.path.normpath(self.working_dir), path)

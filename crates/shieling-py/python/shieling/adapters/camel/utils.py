@@ -50,6 +50,12 @@ _MULTIPLE_CD_IN_CHAIN_MESSAGE = (
 _SYSTEM_DIRECTORIES = (
     *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"),
 )
+# Programs that do one part of what such a one does: `mkfs.ext4`, `iptables-restore`, `systemd-run`.
+_FAMILIES = {
+    ".": frozenset({"fsck", "mkfs", "mount", "umount"}),
+    "-": frozenset({"ip6tables", "iptables", "systemd"}),
+}
+_SCRIPT = re.compile(r"\.(?:bash|c|cc|cpp|go|h|java|js|lua|php|pl|ps1|py|rb|rs|sh|ts|zsh)\Z")
 _HARMLESS_TARGETS = re.compile(
     r"/dev/(null|zero|stdout|stderr|tty|fd/\d+|shm/.*)|/usr/src(/.*)?"
 )
@@ -142,7 +148,7 @@ def check_command_safety(
     lower = {name.lower(): name for name in listed}
     for seen in verdict.commands:
         # The package goes by exact names; the list has no case.
-        name = os.path.basename(_program(seen)).lower()
+        name = _family(os.path.basename(_program(seen)).lower())
         if name in lower:
             return False, f"Command '{lower[name]}' is blocked for safety."
     payload = _long_option_payload(verdict)
@@ -151,6 +157,15 @@ def check_command_safety(
         if not safe:
             return False, reason
     return _check_harm(command, verdict, "rm" in listed)
+
+
+def _family(name: str) -> str:
+    """Returns the program of which the one with this name does a part, or the name itself."""
+    for separator, families in _FAMILIES.items():
+        first, found, _ = name.partition(separator)
+        if found and first in families and not _SCRIPT.search(name):
+            return first
+    return name
 
 
 def _long_option_payload(verdict: Verdict) -> str | None:

@@ -35,6 +35,7 @@ from ._rules import (
     split_pipes,
     validate_command,
     without_comments,
+    without_redirected_errors,
 )
 
 __all__ = ["MAX_OUTPUT_CHARS", "ShellToolsMixin"]
@@ -211,11 +212,12 @@ class ShellToolsMixin:
         """Why a text is refused, and the commands in it."""
         if not command.strip():
             return refusal("Empty command"), []
-        if has_operator(command) and not command.lower().lstrip().startswith(("powershell ", "powershell.exe ")):
+        plain = without_redirected_errors(command)
+        if has_operator(plain) and not command.lower().lstrip().startswith(("powershell ", "powershell.exe ")):
             return operator_refusal(), []
         try:
-            shlex.split(command)
-            segments = [shlex.split(piece) for piece in split_pipes(command)]
+            shlex.split(plain)
+            segments = [shlex.split(piece) for piece in split_pipes(plain)]
         except ValueError as error:
             return refusal(f"Invalid command syntax: {error}"), []
         if not any(segments):
@@ -264,7 +266,8 @@ class ShellToolsMixin:
         check = self._path_check()
         if check is None:
             return None
-        named: list[tuple[str, str, str]] = [(read, read, cwd) for read in reads]
+        named: list[tuple[str, str, str]] = []
+        allowed: set[str] = set()
         for segment in segments:
             base = cwd
             if program(segment[0]) == "git":
@@ -277,13 +280,17 @@ class ShellToolsMixin:
                 candidate = word.partition("=")[2] if word.startswith("-") and "=" in word else word
                 if ("/" in candidate or ".." in candidate) and not candidate.startswith(_ADDRESSES):
                     named.append((word, candidate, base))
-        for word, candidate, base in named:
+        for word, candidate, base in [*named, *((read, read, cwd) for read in reads)]:
             paths = reached_paths(candidate, base)
             if paths is None:
                 return refusal(f"Access denied: Argument '{word}' cannot be resolved; write the path itself")
             for resolved in paths:
-                if resolved not in _DEVICES and candidate not in _DEVICES and not check(resolved):
+                if resolved in allowed or resolved in _DEVICES or candidate in _DEVICES:
+                    continue
+                if not check(resolved):
                     return refusal(f"Access denied: Argument '{word}' resolves to forbidden path '{resolved}'")
+                # GAIA's own validator asks a person, who need not be asked twice.
+                allowed.add(resolved)
         return None
 
     # Running
@@ -312,6 +319,8 @@ class ShellToolsMixin:
     def _run_shell_command(
         self, command: str, working_directory: Optional[str], timeout: Optional[float]
     ) -> dict[str, Any]:
+        if not isinstance(command, str):
+            return refusal(f"Invalid command: {command!r} is no text")
         allowed, reason, wait = self._check_rate_limit()
         if not allowed:
             return refusal(
@@ -449,7 +458,8 @@ class ShellToolsMixin:
         ) -> dict[str, Any]:
             """Execute a shell/terminal command that reads. Useful for listing directories (ls/dir), checking files
             (cat, stat), finding files (find), text processing (grep, head, tail), navigation (pwd), git history, and
-            system information (lscpu, free -h). Pipes (|), globs and quotes work; redirections and chains do not.
+            system information (lscpu, free -h). Pipes (|), globs, quotes, 2>&1 and 2>/dev/null work; other redirections
+            and chains do not.
 
             Args:
                 command: The shell command to execute (e.g., 'ls -la', 'pwd', 'cat file.txt')

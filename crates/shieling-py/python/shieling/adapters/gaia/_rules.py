@@ -231,6 +231,7 @@ _GIT_NAMESAKES = frozenset(["--text", "--filter"])
 _WRITING_NAMES = ("output", "append")
 _REWRITE = frozenset(["sed", "awk", "perl", "tee", "patch", "dd", "truncate", "ex", "ed"])
 _ALWAYS_REWRITE = frozenset(["tee", "patch", "dd", "truncate", "ed"])
+_REDIRECTED_ERRORS = re.compile(r"(?<![^ \t|])2>(?:&1|/dev/null)(?![^ \t|])")
 _SYSTEM = re.compile(r"(?:/usr)?(?:/local)?/s?bin/([^/]+)\Z")
 
 
@@ -248,6 +249,20 @@ def program(word: str) -> str:
 def is_lone_granted(segments: Sequence[Sequence[str]], granted: Collection[str]) -> bool:
     """Tell whether the commands of a pipeline are one of a program that a skill of the agent grants."""
     return len(segments) == 1 and program("".join(segments[0][:1])) in granted
+
+
+def without_redirected_errors(command: str) -> str:
+    """The text without each ``2>&1`` and ``2>/dev/null`` that stands on its own outside quotes: they write nothing.
+
+    >>> without_redirected_errors("ls x 2>&1 | cat 2>/dev/null '2>&1' a2>&1")
+    "ls x  | cat  '2>&1' a2>&1"
+    """
+    bare = {position for position, _, quote in unescaped(command) if not quote}
+
+    def kept(found: re.Match[str]) -> str:
+        return "" if bare.issuperset(range(max(found.start() - 1, 0), found.end())) else found.group()
+
+    return _REDIRECTED_ERRORS.sub(kept, command)
 
 
 def has_operator(command: str) -> bool:

@@ -422,8 +422,12 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
 
     async def realpath(self, path: str) -> str:
         """The path with links followed."""
-        self._path(path)
-        return await asyncio.to_thread(os.path.realpath, path)
+
+        def work() -> str:
+            self._alive()
+            return os.path.realpath(self._path(path))
+
+        return await asyncio.to_thread(work)
 
 
 def _words(command: str | Sequence[str], shell: bool) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import importlib
 import os
 import signal
 import stat
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..._errors import InputClosedError
 from .._execution import (
     NO_LIMIT_SECONDS,
     Execution,
@@ -56,7 +58,19 @@ _DIRECTORIES = "**/"
 _PAGE = 10_000
 _TIMED_OUT = "[Command timed out]"
 
+# One pipe for both streams, so that their order is that in which they were written.
+_MERGE = "exec 2>&1; "
+
 T = TypeVar("T")
+
+
+def _input_closed() -> type[InputClosedError]:
+    """The error of writing to a process that reads no more: where anyio is installed, anyio's as well."""
+    try:
+        anyio: Any = importlib.import_module("anyio")
+    except ImportError:
+        return InputClosedError
+    return type("InputClosedError", (InputClosedError, anyio.BrokenResourceError), {})
 
 
 class LocalEnvironmentProcess(ExecutionProcess):
@@ -73,11 +87,14 @@ class LocalEnvironmentProcess(ExecutionProcess):
         """Write to standard input.
 
         Raises:
-            BrokenPipeError: The process reads no more.
+            BrokenPipeError: The process reads no more. With anyio installed, the error is its `BrokenResourceError` too.
             RuntimeError: It has no standard input.
         """
         self._stream("stdin")
-        await self._proc.write(data)
+        try:
+            await self._proc.write(data)
+        except InputClosedError as error:
+            raise _input_closed()(str(error), error.written) from None
 
     def _stream(self, name: str) -> Any:
         """The stream of this name. What stands in for a process, as in tests of a caller, may be without it."""
@@ -231,7 +248,8 @@ class LocalEnvironment(ExecutionEnvironment):
         return {**{name: None for name in self._base_names if name not in kept}, **self._variables(env)}
 
     def _resolve_path(self, path: str) -> Path:
-        resolved = (self._root_dir / path).resolve()
+        # `Path.resolve` raises a `RuntimeError` for a link that leads in a circle, up to Python 3.12.
+        resolved = Path(os.path.realpath(self._root_dir / path))
         if not resolved.is_relative_to(self._root_dir):
             raise _outside(path)
         return resolved
@@ -254,8 +272,8 @@ class LocalEnvironment(ExecutionEnvironment):
             return ExecutionResult(output="", exit_code=0)
         try:
             outcome = await self._execution.asynchronous().run(
-                # One pipe for both streams, so that their order is that in which they were written.
-                f"exec 2>&1; {command}" if self._merged else command,
+                # What says where a NUL is counts from the command's begin.
+                f"{_MERGE}{command}" if self._merged and "\0" not in command else command,
                 timeout=time_limit(timeout),
                 env=await self._given(env),
                 max_output=kept_bytes(MAX_OUTPUT_CHARS),
@@ -266,7 +284,9 @@ class LocalEnvironment(ExecutionEnvironment):
             return ExecutionResult(output=f"Command not allowed: {outcome.denial.message()}", exit_code=126)
         if outcome.status in ("failed", "lost"):
             return ExecutionResult(output=f"Command not started: {outcome.error}", exit_code=126)
-        streams = [(outcome.stdout, outcome.stdout_bytes), (outcome.stderr, outcome.stderr_bytes)]
+        # Only what bash cannot read leaves something here then: its message, which quotes the line.
+        stderr = outcome.stderr.replace(f"`{_MERGE}", "`") if self._merged else outcome.stderr
+        streams = [(outcome.stdout, outcome.stdout_bytes), (stderr, outcome.stderr_bytes)]
         text = printed(streams, MAX_OUTPUT_CHARS, truncated=outcome.truncated)
         if outcome.status == "timed_out":
             partial = f"{text.text}\n" if text.text and not text.text.endswith("\n") else text.text
@@ -281,7 +301,7 @@ class LocalEnvironment(ExecutionEnvironment):
         """
         self._directory()
         process = await self._execution.asynchronous().start(
-            command, timeout=NO_LIMIT_SECONDS, env=await self._given(env)
+            ":" if isinstance(command, str) and not command.strip() else command, timeout=NO_LIMIT_SECONDS, env=await self._given(env)
         )
         return LocalEnvironmentProcess(process, self._execution)
 
@@ -316,6 +336,9 @@ class LocalEnvironment(ExecutionEnvironment):
         except FileError as error:
             raise {
                 "not_found": FileNotFoundError(f"File not found: {path}"),
+                "link_loop": OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(full))
+                if writes
+                else FileNotFoundError(f"File not found: {path}"),
                 "is_directory": IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(full))
                 if writes
                 else FileNotFoundError(f"'{path}' is a directory, not a file."),
@@ -379,25 +402,26 @@ class LocalEnvironment(ExecutionEnvironment):
             except OSError:
                 # A link that leads nowhere, or in a circle, is there all the same.
                 is_dir, size = False, None
-            if entry.is_symlink() and not entry.resolve().is_relative_to(self._root_dir):
+            if entry.is_symlink() and not Path(os.path.realpath(entry)).is_relative_to(self._root_dir):
                 size = None
             entries.append(FileInfo(entry.name, self._relative(entry), is_dir, size))
         return entries
 
     async def glob(self, pattern: str, *, path: str = ".") -> list[str]:
-        if os.path.isabs(pattern) or ".." in Path(pattern).parts:
+        in_memory = self._environment == "memory"
+        directory = self._root_dir if in_memory else self._resolve_path(path)
+        prefix = self._prefix(path)
+        if os.path.isabs(pattern) or os.path.normpath(f"{prefix}{pattern}").split("/")[0] == "..":
             raise _outside(pattern)
-        if self._environment == "memory":
-            start = len(self._prefix(path))
+        if in_memory:
             names = [*await self._names(path), *await self._names(path, _DIRECTORIES)]
-            return sorted(name for name in names if glob_match(name[start:], pattern))
-        directory = self._resolve_path(path)
-        found = await asyncio.to_thread(lambda: [one for one in sorted(directory.glob(pattern)) if self._inside(one)])
+            return sorted(name for name in names if glob_match(name[len(prefix) :], pattern))
+        found = await asyncio.to_thread(lambda: [one for one in sorted(directory.glob(pattern)) if self._place(one)])
         if self._guarded:
             # Of what is there, what `Shieling` shows.
             below = self._relative(directory)
             shown = {*await self._names(below), *await self._names(below, _DIRECTORIES), below}
-            found = [one for one in found if self._relative(one.parent.resolve() / one.name) in shown]
+            found = [one for one in found if (place := self._place(one)) and self._relative(place) in shown]
         return [self._relative(one) for one in found]
 
     async def _names(self, path: str, pattern: str = "**/*") -> list[str]:
@@ -426,12 +450,11 @@ class LocalEnvironment(ExecutionEnvironment):
             path = os.path.relpath(path if self._environment == "memory" else os.path.realpath(path), self._root_dir)
         return "" if path == "." else f"{path}/"
 
-    def _inside(self, path: Path) -> bool:
-        """Whether a path is below the root, and the directory that it is in is, with links followed."""
-        try:
-            return path.parent.resolve().is_relative_to(self._root_dir)
-        except (OSError, RuntimeError):
-            return False
+    def _place(self, path: Path) -> Path | None:
+        """Where a path stands, with the links before its name followed; ``None`` if that is not below the root."""
+        parent, name = os.path.split(path)
+        place = Path(os.path.realpath(path) if name == ".." else os.path.join(os.path.realpath(parent), name))
+        return place if place.is_relative_to(self._root_dir) else None
 
     async def grep(
         self,

@@ -152,7 +152,7 @@ class MemoryEnvironment(ExecutionEnvironment):
     ) -> str:
         """Search file contents using a regex pattern (Python `re` module syntax)."""
         where = self._normalize(path or ".")
-        named = [where] if where in self._files else []
+        named = [where] if where in self._files and where != "." else []
         names = [
             name
             for name in [*named, *(name for _, name in self._below(where))]
