@@ -690,7 +690,15 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             Action::Reads(word.clone())
         }
         Role::At => match word.prefix().find(['@', '<']) {
-            Some(at) => Action::Reads(word.after(at + 1)),
+            Some(at) => {
+                let path = word.after(at + 1);
+                // curl takes quotes around the path off, and settings of the part follow it.
+                let bare = path.known().and_then(|text| {
+                    let inner = text.strip_prefix('"')?;
+                    Some(Word::text(inner.split(['"', '\\']).next().unwrap_or_default(), span))
+                });
+                Action::Reads(bare.unwrap_or(path))
+            }
             None if word.known().is_some() => return Ok(()),
             None => Action::Reads(word.clone()),
         },

@@ -634,13 +634,22 @@ impl Reader<'_> {
             }
             AssignmentValue::Array(elements) => {
                 self.found.assign(&assignment.name, Vec::new());
+                let mut list = (!assignment.append).then(Vec::new);
                 for (subscript, value) in elements {
                     if let Some(subscript) = subscript {
                         self.subscript(&assignment.name, subscript, span)?;
+                        list = None;
                     }
                     for word in self.words(value, source)? {
+                        list = list.filter(|_| word.fields == Fields::One).map(|mut list| {
+                            list.push(word.atoms.to_vec());
+                            list
+                        });
                         self.assign(&assignment.name, element(&word), span)?;
                     }
+                }
+                if let Some(list) = list {
+                    self.found.assign_list(&assignment.name, list);
                 }
                 Ok(())
             }
