@@ -18,7 +18,7 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
             .prefix()
             .trim_start()
             .starts_with(['.', '[', '{', '(', '$', '@', '"']);
-        if !program.opens.is_empty() && !(of_modules && begins_otherwise) {
+        if !(program.opens.is_empty() || of_modules && begins_otherwise) {
             // Whatever is put in could be one of them.
             let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
             reader.effect(Action::Reads(path), word.shown(), word.span, by, Via::Operand);
