@@ -1,9 +1,8 @@
 //! A sandbox that could not be started, in words: which layer, what the kernel said, what of this host
 //! may explain it, and the ways on. Weakens nothing by itself.
 
-use std::error::Error as _;
-
 use shieling::environment::SandboxError;
+use shieling::outcome::with_causes;
 use shieling::process::{JailError, JailLayer as Layer, JailRefusal};
 
 use crate::host::Host;
@@ -53,30 +52,16 @@ pub(crate) fn refusal(error: &SandboxError) -> Option<&JailRefusal> {
     }
 }
 
-/// An error with all its causes, in one line.
-pub(crate) fn whole(error: &SandboxError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        // An error that only wraps another has its words.
-        if !text.ends_with(&deeper.to_string()) {
-            text = format!("{text}: {deeper}");
-        }
-        cause = deeper.source();
-    }
-    text
-}
-
 /// Why nothing was started. `landlock` is whether the lesser tier was tried and works.
 pub(crate) fn explain(error: &SandboxError, host: &Host, landlock: bool) -> Failure {
     let Some(refused) = refusal(error) else {
-        return Failure::new(format!("{}; nothing was started", whole(error)));
+        return Failure::new(format!("{}; nothing was started", with_causes(error)));
     };
     let mut failure = Failure::new(format!(
         "the sandbox cannot be started here: {}; nothing was started",
         meaning(refused.layer)
     ))
-    .with("layer", format!("{}: {}", name(refused.layer), whole(error)))
+    .with("layer", format!("{}: {}", name(refused.layer), with_causes(error)))
     .with(
         "rule",
         "a command is never run with less confinement than was asked for",

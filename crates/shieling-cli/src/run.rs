@@ -12,7 +12,7 @@ use shieling::approval::Approver;
 use shieling::audit;
 use shieling::describe::{Description, ToolName};
 use shieling::environment::{Environment as _, Variables};
-use shieling::outcome::{Confinement, Outcome, Status};
+use shieling::outcome::{Confinement, Outcome, Status, with_causes};
 use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
 use shieling::process::{JailLayer, JailRefusal, Streams};
@@ -713,10 +713,10 @@ fn tried(settings: Settings) -> Result<Tried, Failure> {
                 return Ok(match missing::refusal(&error) {
                     Some(refusal) => Tried::Refused {
                         layer: refusal.layer,
-                        what: missing::whole(&error),
+                        what: with_causes(&error),
                         refusal: refusal.clone(),
                     },
-                    None => Tried::Failed(missing::whole(&error)),
+                    None => Tried::Failed(with_causes(&error)),
                 });
             }
         };

@@ -50,8 +50,8 @@ struct Directory {
     rows: Vec<usize>,
 }
 
-/// System directories: links to what is in them do no harm, since their files are not the user's to write.
-const SYSTEM: &[&str] = &[
+/// System directories, whose files are not the user's to write.
+pub const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
     "/sbin",
@@ -61,9 +61,9 @@ const SYSTEM: &[&str] = &[
     "/libx32",
     "/nix/store",
     "/gnu/store",
-    "/etc/alternatives",
-    "/etc/ssl",
 ];
+/// Further directories whose files are not the user's to write.
+const OF_ROOT: &[&str] = &["/etc/alternatives", "/etc/ssl"];
 
 /// Directories for temporary files, where linked trees may have been.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
@@ -304,7 +304,7 @@ impl<'a> Gate<'a> {
             Destination::Outside(outside) => outside,
         };
         let may = |place: &Path| outside.starts_with(place);
-        let is_fine = SYSTEM.iter().any(|place| may(Path::new(place)))
+        let is_fine = SYSTEM.iter().chain(OF_ROOT).any(|place| may(Path::new(place)))
             || outside == Path::new("/dev/null")
             || self.around.toolchains.iter().any(|place| may(place))
             || self.beside.iter().any(|place| may(place));

@@ -35,6 +35,6 @@ mod gate;
 
 pub use change::{Change, Entry, Kind, Tree};
 pub use decision::{Act, Decision, HeldBack, RuleId};
-pub use gate::{Gate, LAYOUT};
+pub use gate::{Gate, LAYOUT, SYSTEM};
 pub use git::is_object_store;
 pub use surroundings::{Concern, Lead, LeadKind, Surroundings};

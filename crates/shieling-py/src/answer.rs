@@ -187,17 +187,7 @@ fn file_error<'py>(py: Python<'py>, error: &FilesError) -> PyResult<Bound<'py, P
         FilesError::Argument { argument, .. } => object!({ "argument": argument }),
         _ => object!({}),
     };
-    let mut words = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        // An error that is only passed on says what its source says.
-        let said = cause.to_string();
-        if !words.contains(&said) {
-            words.push_str(": ");
-            words.push_str(&said);
-        }
-        source = cause.source();
-    }
+    let words = shieling::outcome::with_causes(error);
     let made: Bound<'py, PyTuple> = (error.code(), words, of(py, &details)?).into_pyobject(py)?;
     Ok(made.into_any())
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use shieling::environment::{EnforceError, FileError, Kind};
+use shieling::outcome::with_causes;
 use shieling::process::{ShellError, SpawnError};
 
 use crate::wire_path::WirePath;
@@ -53,17 +54,6 @@ impl SystemFault {
             None => io::Error::other(self.text),
         }
     }
-}
-
-/// An error and all of its causes, in words.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 /// Why a policy is not served.
@@ -145,7 +135,7 @@ impl SpawnFault {
             SpawnError::NoInput { environment } => Self::NoInput(environment.clone()),
             SpawnError::Session { why } => Self::Session(why.clone()),
             SpawnError::Supervisor { what, source } => Self::Supervisor((*what).to_owned(), SystemFault::of(source)),
-            other => Self::Environment(told(other)),
+            other => Self::Environment(with_causes(other)),
         }
     }
 
@@ -269,7 +259,7 @@ impl FileFault {
                 path: at,
                 source,
             } => Self::Io((*doing).to_owned(), path(at), SystemFault::of(source)),
-            other => Self::Unsupported(told(other)),
+            other => Self::Unsupported(with_causes(other)),
         }
     }
 

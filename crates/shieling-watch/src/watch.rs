@@ -207,25 +207,7 @@ impl Watch {
             // Nothing runs yet that could be the sandbox's.
             &mut |listed| found.add(listed, None),
         );
-        let mut watch = Self {
-            first: None,
-            directories: HashMap::new(),
-            before: Before::default(),
-            later: BTreeSet::new(),
-            has_new_later: false,
-            half_written: BTreeMap::new(),
-            notified: Notified::default(),
-            changed: Changed::default(),
-            since,
-            is_stale: notifier.is_none(),
-            has_new_settings: false,
-            is_cut: false,
-            unread: BTreeSet::new(),
-            unread_untold: BTreeSet::new(),
-            plan,
-            live,
-            notifier,
-        };
+        let mut watch = Self::new(plan, live, notifier, since);
         if ahead.is_empty() {
             watch.take(found);
             return Ok(watch);
@@ -251,6 +233,29 @@ impl Watch {
             });
         }
         Ok(watch)
+    }
+
+    /// A watch that knows nothing of the tree yet.
+    fn new(plan: Plan, live: Arc<Live>, notifier: Option<Arc<Notifier>>, since: Time) -> Self {
+        Self {
+            is_stale: notifier.is_none(),
+            plan,
+            live,
+            notifier,
+            first: None,
+            directories: HashMap::new(),
+            before: Before::default(),
+            later: BTreeSet::new(),
+            has_new_later: false,
+            half_written: BTreeMap::new(),
+            notified: Notified::default(),
+            changed: Changed::default(),
+            since,
+            has_new_settings: false,
+            is_cut: false,
+            unread: BTreeSet::new(),
+            unread_untold: BTreeSet::new(),
+        }
     }
 
     fn take(&mut self, found: Found) {
@@ -325,25 +330,7 @@ impl Watch {
             path: plan.root.clone(),
             source,
         })?;
-        let mut watch = Self {
-            plan,
-            live: Arc::new(live),
-            notifier: None,
-            first: None,
-            directories: HashMap::new(),
-            before: Before::default(),
-            later: BTreeSet::new(),
-            has_new_later: false,
-            half_written: BTreeMap::new(),
-            notified: Notified::default(),
-            changed: Changed::default(),
-            since,
-            is_stale: true,
-            has_new_settings: false,
-            is_cut: false,
-            unread: BTreeSet::new(),
-            unread_untold: BTreeSet::new(),
-        };
+        let mut watch = Self::new(plan, Arc::new(live), None, since);
         if parts.is_empty() {
             let mut found = Found::default();
             let ahead = VecDeque::from([Ahead::new(PathBuf::new())]);

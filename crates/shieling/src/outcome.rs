@@ -3,6 +3,7 @@
 //! The JSON form is the same in the command line's `--json`, in MCP and in Python. Messages for people and models are
 //! worded elsewhere.
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -625,6 +626,21 @@ pub struct Outcome {
 /// How much of an output is looked at for words that explain a failure, from its end: what made a command fail is told
 /// last.
 pub(crate) const LOOKED_AT: usize = 32 * 1024;
+
+/// Formats an error with its causes. An error that only passes on another one ends with its words, and they are not
+/// repeated.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let words = deeper.to_string();
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = deeper.source();
+    }
+    text
+}
 
 /// How many of the last lines of an output are looked at where the status or the stream does not tell of a failure, as
 /// after `… 2>&1 | tail`, which shows ten lines and succeeds however the program ended.

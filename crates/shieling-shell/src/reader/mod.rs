@@ -4,6 +4,7 @@
 //! The result is a [`Reading`], which errs on the side of finding too much.
 
 mod arithmetic;
+mod builtins;
 mod expand;
 mod file_names;
 mod launch;

@@ -15,7 +15,7 @@ use crate::describe::{
     ApprovalSetting, CommandLimits, Description, EnvironmentInfo, Persistence, PolicyInForce, Probe, ProbeLimits,
     ToolName,
 };
-use crate::describe::{ShellInfo, os_name, version_of};
+use crate::describe::{ShellInfo, kernel, os_name, version_of};
 use crate::outcome::{Outcome, WritablePaths};
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;
@@ -137,17 +137,6 @@ fn with_size(mut places: WritablePaths) -> WritablePaths {
         ByteCount::bytes(bytes)
     ));
     places
-}
-
-fn kernel() -> String {
-    let name = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    format!(
-        "{} {} {}",
-        text(name.sysname()),
-        text(name.release()),
-        text(name.machine())
-    )
 }
 
 /// `5.2.15` of `GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)`.

@@ -43,7 +43,7 @@ use super::refusal;
 use crate::approval::{Approved, Refused};
 use crate::environment::{FileError, Files, WritablePaths};
 use crate::files::{Context, FileRequest, FileResponse, FilesError, PlannedChange};
-use crate::outcome::{Denial, Status};
+use crate::outcome::{Denial, Status, with_causes};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
 
@@ -127,7 +127,7 @@ impl Shieling {
             let files = match self.environment.files().await {
                 Ok(files) => files,
                 Err(error) => {
-                    return Err(self.failed_files(&mut entry, FilesError::Fault(super::journey::told(&error))));
+                    return Err(self.failed_files(&mut entry, FilesError::Fault(with_causes(&error))));
                 }
             };
             // The first attempt is planned beside other changes, which are mostly of other files.

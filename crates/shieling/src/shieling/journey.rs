@@ -20,7 +20,7 @@ use super::entry::{Entry, blank};
 use super::{Shieling, file_size, lookup, recorded, refusal, unjudged};
 use crate::approval::Approved;
 use crate::environment::{Environment, LimitCounts};
-use crate::outcome::{Denial, Outcome, Status};
+use crate::outcome::{Denial, Outcome, Status, with_causes};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{CarriedState, Decision, Facts, Policy};
 use crate::process::{Limits, Process, SpawnError, run_until};
@@ -307,7 +307,7 @@ fn syntax_check(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) 
 /// Returns the outcome of an error of Shieling itself, and records it if the log still accepts records.
 fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn Error + 'static)) -> Box<Outcome> {
     let outcome = Outcome {
-        error: Some(told(error)),
+        error: Some(with_causes(error)),
         // It may have started before contact was lost.
         survivors: u32::from(blank.status == Status::Lost),
         ..blank
@@ -315,15 +315,4 @@ fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn Error + 'static)) -> B
     // If the log is what failed, the outcome says so already.
     let _ = entry.ended(&outcome);
     Box::new(outcome)
-}
-
-/// Formats an error with its causes.
-pub(super) fn told(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(deeper) = cause {
-        text = format!("{text}: {deeper}");
-        cause = deeper.source();
-    }
-    text
 }

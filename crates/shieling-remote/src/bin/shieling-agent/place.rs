@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use shieling::environment::{
     Environment, Isolation, Local, Restrictions, Sandbox, SandboxError, Shell, Variables, toolchain_variables,
 };
+use shieling::outcome::with_causes;
 use shieling::process::{JailError, JailLayer};
 use shieling_remote::Surroundings;
 use shieling_remote::agent::{Setup, Wanted};
@@ -99,10 +100,10 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
                             empty.isolation = setup.isolation;
                             empty
                         };
-                        unconfined = Some(incapable(&whole(&error), shell, empty).await?);
+                        unconfined = Some(incapable(&with_causes(&error), shell, empty).await?);
                         Arc::new(local().with_workspace(&workspace))
                     }
-                    (Err(error), _) => return Err(format!("no sandbox can be had here: {}", whole(&error))),
+                    (Err(error), _) => return Err(format!("no sandbox can be had here: {}", with_causes(&error))),
                 }
             }
         },
@@ -119,7 +120,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
             .filter(|path| !look::is_writable(path))
             .cloned()
             .collect(),
-        system: system(),
+        system: shieling::describe::kernel(),
         os_release: os_release(),
     };
     Ok((environment, surroundings))
@@ -153,8 +154,8 @@ async fn incapable(error: &str, shell: &Shell, restrictions: impl Fn(&Path) -> R
              so nothing runs without one; instead: log in as the owner of what is named, or let this user in with \
              `chmod u+rwX`, or choose another workspace"
         )),
-        Err(SandboxError::Jail(without)) if is_lasting(&without) => Ok(whole(&without)),
-        Err(without) => Err(unseen(&format!("that may be over soon ({})", whole(&without)))),
+        Err(SandboxError::Jail(without)) if is_lasting(&without) => Ok(with_causes(&without)),
+        Err(without) => Err(unseen(&format!("that may be over soon ({})", with_causes(&without)))),
     }
 }
 
@@ -240,18 +241,6 @@ fn own() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The system, its release and the processor.
-fn system() -> String {
-    let name = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    format!(
-        "{} {} {}",
-        text(name.sysname()),
-        text(name.release()),
-        text(name.machine())
-    )
-}
-
 /// What the system says of itself; nothing if it does not.
 fn os_release() -> String {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -278,15 +267,4 @@ fn workspace(asked: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, Strin
     Ok(PathBuf::from(
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(real.into_bytes()),
     ))
-}
-
-/// An error and all of its causes.
-fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -46,13 +46,7 @@ pub(crate) fn error(error: &FilesError, action: &FileAction, context: &CallConte
 
 /// Words what is wrong, in one line.
 pub(crate) fn sentence(error: &FilesError, context: &CallContext) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(deeper) = cause {
-        text = format!("{text}: {deeper}");
-        cause = deeper.source();
-    }
-    escape_message(&text, context)
+    escape_message(&shieling::outcome::with_causes(error), context)
 }
 
 /// Escapes a message of the library into one line, with paths relative to the workspace.

@@ -177,19 +177,7 @@ pub(super) fn path(restrictions: &Restrictions) -> Vec<PathBuf> {
 
 /// Whether this is the system's, which is shown anyway.
 pub(super) fn is_system(path: &Path) -> bool {
-    [
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/libx32",
-        "/nix/store",
-        "/gnu/store",
-    ]
-    .iter()
-    .any(|system| path.starts_with(system))
+    shieling_gate::SYSTEM.iter().any(|system| path.starts_with(system))
 }
 
 /// What is shown of the toolchains on `PATH`, by toolchain.
