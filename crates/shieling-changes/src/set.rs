@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::io::Errno;
-use shieling_gate::{Change as JudgedChange, Decision, Entry, Gate, Lead};
+use shieling_gate::{Change as JudgedChange, Decision, Gate};
 
 use crate::apply::{self, Direction, Ended, Places, REMOVED};
 use crate::base::{self, Bases, CopyRecorder, Merged, Recorder};
@@ -22,10 +21,11 @@ use crate::node::{Kind, Node, Time};
 use crate::owners::Owners;
 use crate::plan::{PLAN, Step, Writer};
 use crate::renames::{Candidates, Rename};
-use crate::rules::{Matcher, Rule, Tally};
+use crate::rules::Tally;
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::stop::Stop;
-use crate::tree::{Layered, entry_of};
+use crate::surroundings::{Surroundings, entry};
+use crate::tree::Layered;
 use crate::undo;
 
 /// The names of the layer and of the directory that an overlay works in.
@@ -51,41 +51,6 @@ impl Default for Limits {
         Self {
             entries: 500_000,
             bytes: 8 << 30,
-        }
-    }
-}
-
-/// What the gate has to know beside the trees.
-#[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// The user's home.
-    pub home: Option<PathBuf>,
-    /// Paths in the workspace that the user's tools are led to from elsewhere.
-    pub leads: Vec<Lead>,
-    /// Directories outside to which links may lead.
-    pub toolchains: Vec<PathBuf>,
-    /// Paths in the workspace, relative to it, that decide what commands may do: they are held back whatever they are.
-    pub fixed: Vec<PathBuf>,
-    /// What the caller's policy holds back beside what the gate does.
-    pub rules: Vec<Rule>,
-    /// What of the workspace does not exist for commands. What they make there is held back, and is never a conflict.
-    pub hidden: Option<Arc<dyn Matcher>>,
-}
-
-impl Surroundings {
-    pub(crate) fn of_gate<'a>(
-        &'a self,
-        root: &'a Path,
-        before: &'a Layered<'_>,
-        after: &'a Layered<'_>,
-    ) -> shieling_gate::Surroundings<'a> {
-        shieling_gate::Surroundings {
-            root,
-            home: self.home.as_deref(),
-            before,
-            after,
-            leads: &self.leads,
-            toolchains: &self.toolchains,
         }
     }
 }
@@ -965,21 +930,6 @@ fn is_linked(change: &Change) -> bool {
         .new
         .as_ref()
         .is_some_and(|new| new.kind == Kind::File && new.links > 1)
-}
-
-/// One side of a change, as the gate has it.
-pub(crate) fn entry(
-    found: &Found<'_>,
-    node: &Option<Node>,
-    directory: Option<&Directory>,
-) -> Result<Option<Entry>, ChangesError> {
-    match (node, directory) {
-        (Some(node), Some(directory)) => {
-            let entry = entry_of(directory, found.name, node);
-            entry.map(Some).doing("read", &found.change.path)
-        }
-        _ => Ok(None),
-    }
 }
 
 fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesError> {

@@ -21,10 +21,11 @@ use crate::lock::Lock;
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::scan::Counts;
-use crate::set::{ChangeSet, Choice, Committed, Examined, Judged, Limits, Surroundings, UPPER, WORK};
+use crate::set::{ChangeSet, Choice, Committed, Examined, Judged, Limits, UPPER, WORK};
 use crate::shown::Shown;
 use crate::snapshot::Snapshot;
 use crate::stop::Stop;
+use crate::surroundings::Surroundings;
 
 /// The name of a set's lock.
 const LOCK: &str = "lock";

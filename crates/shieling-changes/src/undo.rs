@@ -8,7 +8,7 @@ use crate::apply::Places;
 use crate::error::{ChangesError, While as _};
 use crate::node::Time;
 use crate::scan::{self, Descent};
-use crate::set::{Surroundings, entry};
+use crate::surroundings::{Surroundings, entry};
 use crate::tree::Layered;
 
 /// How many entries are looked at in what comes to be run again; with more, it counts as changed.

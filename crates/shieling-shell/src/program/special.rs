@@ -428,6 +428,7 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
         }),
         false => None,
     };
+    let understood = found.strange.is_empty();
     record(program, run, found, reader)?;
     let more = match replace {
         None => true,
@@ -439,10 +440,16 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
             true
         }
         Some(Some(mark)) => {
+            // A whole line, without the blanks at its beginning, and with quotes and backslashes taken off.
+            let names = match nul || other || !understood {
+                true => None,
+                false => reader.plain_names(run.index, run.span),
+            };
+            let data = names.unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
             for word in &mut argv {
                 if let Some(text) = word.known().filter(|text| text.contains(&mark)) {
                     let text = text.into_owned();
-                    *word = with_data(&text, &mark, word);
+                    *word = with_data(&text, &mark, &data, word);
                 }
             }
             false
@@ -490,7 +497,7 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
             if let Some(text) = word.known().filter(|text| text.contains("{}")) {
                 is_marked = true;
                 let text = text.into_owned();
-                *word = with_data(&text, "{}", word);
+                *word = with_data(&text, "{}", &[Atom::Hidden(Hidden::Anything)], word);
             }
         }
         let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
@@ -555,11 +562,11 @@ fn package(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Res
     Ok(())
 }
 
-fn with_data(text: &str, mark: &str, word: &Word) -> Word {
+fn with_data(text: &str, mark: &str, data: &[Atom], word: &Word) -> Word {
     let mut atoms = Vec::new();
     for (index, part) in text.split(mark).enumerate() {
         if index > 0 {
-            atoms.push(Atom::Hidden(Hidden::Anything));
+            atoms.extend_from_slice(data);
         }
         if !part.is_empty() {
             atoms.push(Atom::Text(part.to_owned()));

@@ -685,6 +685,9 @@ impl Reader<'_> {
             Operation::WithoutSuffix(pattern) => {
                 let value = self.value(parameter, *indirect, span)?;
                 self.nested(pattern, span)?;
+                if let Some(shorter) = without_end(&value, pattern) {
+                    return self.add_value(shorter, quoted, atoms);
+                }
                 let start = Word {
                     atoms: value.into(),
                     fields: Fields::One,
@@ -714,6 +717,11 @@ impl Reader<'_> {
                 vec![anything]
             }
         };
+        self.add_value(added, quoted, atoms)
+    }
+
+    /// Adds the value of a parameter to what a word is made of.
+    fn add_value(&mut self, added: Vec<Atom>, quoted: bool, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
         // Its blanks split it.
         let splits = !quoted && added.contains(&Atom::Here) && self.stands_among_blanks();
         let added = if splits {
@@ -957,6 +965,18 @@ fn may_hold_extended_pattern(atoms: &[Atom]) -> bool {
         }
         found
     })
+}
+
+/// A value without this at its end, where it ends with it for certain and has a beginning of its own.
+fn without_end(value: &[Atom], end: &str) -> Option<Vec<Atom>> {
+    let plain = end
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let [start @ .., Atom::Text(last)] = value else {
+        return None;
+    };
+    let rest = last.strip_suffix(end).filter(|_| plain && !start.is_empty())?;
+    Some(joined([start, &[Atom::Text(rest.to_owned())]].concat()))
 }
 
 /// Whether a value is the names that one pattern matches.

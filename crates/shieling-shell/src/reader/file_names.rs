@@ -1,32 +1,13 @@
 //! File names that a text takes from where it runs: lists of them that programs print, and those that wildcards match.
 
-use super::{Input, Reader, Run};
+use super::run::{Fed, FoundNames, Run};
+use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Action, Invocation, Kind, NamesIn, Splits, Via, Walk};
 use crate::span::Span;
-use crate::syntax::tree::{Command, Item, RedirectKind};
+use crate::syntax::tree::{Command, CompoundList, Item, RedirectKind, Separator};
 use crate::variables::HOME;
 use crate::word::{Atom, Hidden, Word, joined};
-
-/// A list of names that a program found.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct FoundNames {
-    /// Where it found them.
-    walks: Vec<Walk>,
-    /// Whether they are separated by NUL, or by line ends.
-    by_nul: bool,
-    /// Whether each begins with the directory in which it was looked for.
-    prefixed: bool,
-    /// Whether they are of use only if they are plain: otherwise one could be an option.
-    if_plain: bool,
-}
-
-/// That a command is given names which were found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fed {
-    /// Whether none of them, as the command is given it, can be an option.
-    pub(super) no_options: bool,
-}
 
 impl Reader<'_> {
     /// What the next stage of a pipeline reads.
@@ -163,18 +144,41 @@ impl Reader<'_> {
         }
     }
 
+    /// What each name can be that this command is fed, if they are plain and each is on a line of its own; they are recorded
+    /// as what is read.
+    pub(crate) fn plain_names(&mut self, by: usize, span: Span) -> Option<Vec<Atom>> {
+        let Input::Names(names) = self.present_input() else {
+            return None;
+        };
+        if names.by_nul || !self.are_plain(names_of(&names.walks)) {
+            return None;
+        }
+        let value = below(&names.walks, Hidden::PlainBelow)?;
+        self.reads_names(names.walks, Splits::Nowhere, by, span);
+        Some(value)
+    }
+
     /// What `read` takes from a list of names that `find` made.
     pub(super) fn line_of_names(&mut self, run: &Run) -> Option<Vec<Atom>> {
         let Input::Names(names) = self.present_input() else {
             return None;
         };
         let words: Vec<_> = run.args.iter().map(Word::known).collect::<Option<_>>()?;
+        // Other options take a part of a name.
+        let options = words.iter().filter(|word| word.starts_with('-'));
+        if !options.clone().all(|word| matches!(word.as_ref(), "-r" | "-d" | "-rd")) {
+            return None;
+        }
         // A search prints what it was told to read as well as what it found below.
         let up_to_nul = words
             .windows(2)
             .any(|pair| pair[0].ends_with('d') && pair[1].is_empty());
+        let elsewhere = options.clone().any(|word| word.ends_with('d')) && !up_to_nul;
+        if elsewhere {
+            return None;
+        }
         // Otherwise it takes backslashes off.
-        let raw = words.iter().any(|word| word.starts_with('-') && word.contains('r'));
+        let raw = options.into_iter().any(|word| word.contains('r'));
         let plain = self.are_plain(names_of(&names.walks));
         if !(raw && !names.if_plain || plain) || up_to_nul != names.by_nul {
             return None;
@@ -191,22 +195,27 @@ impl Reader<'_> {
     /// What a substitution becomes whose commands, those since `first`, are so many stages of one pipeline which prints
     /// names that were found: if they are plain, each is a word.
     pub(super) fn substituted_names(&mut self, first: usize, effects: usize, stages: usize) -> Option<Vec<Atom>> {
-        let commands = self.reading.commands.get(first..)?;
-        if commands.len() != stages || commands.iter().any(|command| self.may_be_defined(command)) {
-            return None;
-        }
-        let names = commands[1..]
-            .iter()
-            .try_fold(self.names_from(first, effects)?, |names, command| {
-                self.names_through(command, Input::Names(names))
-            })?;
-        let (last, span) = (self.reading.commands.len() - 1, commands[0].span);
+        let names = self.names_of_pipeline(first, effects, stages)?;
+        let (last, span) = (self.reading.commands.len() - 1, self.reading.commands[first].span);
         if names.by_nul || !self.are_plain(names_of(&names.walks)) {
             return None;
         }
         let value = below(&names.walks, Hidden::PlainBelow)?;
         self.reads_names(names.walks, Splits::Nowhere, last, span);
         Some(value)
+    }
+
+    /// The names that the commands since `first` print, so many stages of one pipeline, if they print nothing else.
+    pub(super) fn names_of_pipeline(&self, first: usize, effects: usize, stages: usize) -> Option<FoundNames> {
+        let commands = self.reading.commands.get(first..)?;
+        if commands.len() != stages || commands.iter().any(|command| self.may_be_defined(command)) {
+            return None;
+        }
+        commands[1..]
+            .iter()
+            .try_fold(self.names_from(first, effects)?, |names, command| {
+                self.names_through(command, Input::Names(names))
+            })
     }
 
     /// Whether a value that the shell splits is made of names that wildcards matched, all of which are known to be plain.
@@ -224,6 +233,22 @@ impl Reader<'_> {
         self.reading.names_are_plain = self.names_are_plain;
         self.names_are_plain && !splits
     }
+}
+
+/// How many stages a list has that is one pipeline of simple commands without redirections, outside of a trap.
+pub(super) fn stages(list: &CompoundList) -> Option<usize> {
+    let [(list, Separator::Sequence)] = list.0.as_slice() else {
+        return None;
+    };
+    let plain = |command: &Command| match command {
+        Command::Simple(simple) => {
+            let mut items = simple.prefix.iter().chain(&simple.suffix);
+            simple.name.is_some() && !items.any(|item| !matches!(item, Item::Word(_)))
+        }
+        Command::Compound(..) | Command::Function(_) => false,
+    };
+    let is_one = list.additional.is_empty() && list.first.seq.iter().all(plain);
+    is_one.then_some(list.first.seq.len())
 }
 
 /// Where these walks find names, if the text tells.

@@ -27,10 +27,9 @@ use crate::span::Span;
 use crate::syntax::tree::Program;
 use crate::variables::Variables;
 use crate::word::Word;
-pub(crate) use file_names::Fed;
-use file_names::FoundNames;
+use run::FoundNames;
 pub use run::is_shell;
-pub(crate) use run::{Launch, Run};
+pub(crate) use run::{Fed, Launch, Run};
 use source::Place;
 
 /// How many parts (commands, words, pieces of words) a text may have, which bounds how long it is read: about

@@ -1,6 +1,7 @@
 //! Commands, as they are launched.
 
 use crate::program::Program;
+use crate::reading::Walk;
 use crate::span::Span;
 use crate::word::Word;
 
@@ -26,6 +27,26 @@ pub(crate) struct Run {
     pub(crate) span: Span,
     pub(crate) more: bool,
     pub(crate) args: Vec<Word>,
+}
+
+/// A list of names that a program found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FoundNames {
+    /// Where it found them.
+    pub(super) walks: Vec<Walk>,
+    /// Whether they are separated by NUL, or by line ends.
+    pub(super) by_nul: bool,
+    /// Whether each begins with the directory in which it was looked for.
+    pub(super) prefixed: bool,
+    /// Whether they are of use only if they are plain: otherwise one could be an option.
+    pub(super) if_plain: bool,
+}
+
+/// That a command is given names which were found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fed {
+    /// Whether none of them, as the command is given it, can be an option.
+    pub(super) no_options: bool,
 }
 
 /// Whether this program runs shell text that reads as bash.

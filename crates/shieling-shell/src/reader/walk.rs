@@ -951,12 +951,19 @@ impl Reader<'_> {
                 }
             }
             Target::ProcessSubstitution(list) => {
-                let texts = self.texts_given;
+                let (texts, first, effects) = (
+                    self.texts_given,
+                    self.reading.commands.len(),
+                    self.reading.effects.len(),
+                );
                 self.process_substitution(list, source)?;
                 if standard_input {
-                    self.input = match self.texts_given > texts {
-                        true => Input::Altered,
-                        false => Input::Unknown,
+                    let traps = self.variables.traps_between || self.found.traps_between;
+                    let stages = super::file_names::stages(list).filter(|_| !traps);
+                    self.input = match stages.and_then(|stages| self.names_of_pipeline(first, effects, stages)) {
+                        Some(names) => Input::Names(names),
+                        None if self.texts_given > texts => Input::Altered,
+                        None => Input::Unknown,
                     };
                 }
             }

@@ -221,3 +221,11 @@ impl Environment for Local {
         })
     }
 }
+
+/// Returns the name of this host's system, its release and the processor: `Linux 6.12.1 x86_64`.
+pub fn kernel() -> String {
+    let name = rustix::system::uname();
+    [name.sysname(), name.release(), name.machine()]
+        .map(std::ffi::CStr::to_string_lossy)
+        .join(" ")
+}

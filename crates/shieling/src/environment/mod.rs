@@ -24,7 +24,7 @@ use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck}
 use crate::request::{Access, Command, Digest};
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Stamp, WriteTarget};
-pub use local::Local;
+pub use local::{Local, kernel};
 pub(crate) use sandbox::HiddenPaths;
 pub use sandbox::{
     ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,

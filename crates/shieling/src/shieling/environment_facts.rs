@@ -15,7 +15,8 @@ use crate::describe::{
     ApprovalSetting, CommandLimits, Description, EnvironmentInfo, Persistence, PolicyInForce, Probe, ProbeLimits,
     ToolName,
 };
-use crate::describe::{ShellInfo, kernel, os_name, version_of};
+use crate::describe::{ShellInfo, os_name, version_of};
+use crate::environment::kernel;
 use crate::outcome::{Outcome, WritablePaths};
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;

@@ -120,7 +120,7 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
             .filter(|path| !look::is_writable(path))
             .cloned()
             .collect(),
-        system: shieling::describe::kernel(),
+        system: shieling::environment::kernel(),
         os_release: os_release(),
     };
     Ok((environment, surroundings))
