@@ -123,6 +123,10 @@ pub struct NamesIn {
     pub directory: String,
     /// Whether the names in the directories below it are used as well.
     pub deep: bool,
+    /// Directories whose contents are not: their names, or behind `./` their paths from there.
+    pub without: BTreeSet<String>,
+    /// Whether only the names are used that git tracks.
+    pub tracked: bool,
 }
 
 /// What is known of the file names that a text uses ([`Reading::names_used`]).

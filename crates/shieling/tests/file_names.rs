@@ -196,3 +196,46 @@ fn names_in_a_list_that_a_search_skips_hidden_files_for_are_looked_at_too() {
         Decision::Allow
     );
 }
+
+#[test]
+fn names_in_directories_that_a_search_leaves_out_do_not_count() {
+    let workspace = Workspace::new()
+        .with("src/b.rs", "x\n")
+        .with("target/a b.rs", "x\n")
+        .with("deep/node_modules/--pre=x/c.rs", "x\n");
+    let root = workspace.root();
+    for text in [
+        "find . -name '*.rs' -not -path './target/*' -not -path '*/node_modules/*' | xargs sed -n 1p",
+        "find . \\( -path ./target -o -name node_modules \\) -prune -o -name '*.rs' -print | xargs sed -n 1p",
+        "for f in $(find . -name '*.rs' ! -path './target/*' ! -path './deep/*'); do sed -n 1p $f; done",
+    ] {
+        assert_eq!(decides(&readonly(), root, text), Decision::Allow, "{text}");
+    }
+    for text in [
+        "find . -name '*.rs' | xargs sed -n 1p",
+        "find . -name '*.rs' -not -path './target/*' | xargs sed -n 1p",
+        "find . -name '*.rs' -not -path './targe*/*' -not -path '*/node_modules/*' | xargs sed -n 1p",
+        "find . -name '*.rs' -not -name target -not -path '*/node_modules/*' | xargs sed -n 1p",
+        "find src . -name '*.rs' -not -path 'src/*' -not -path '*/node_modules/*' | xargs sed -n 1p",
+    ] {
+        assert_ne!(decides(&readonly(), root, text), Decision::Allow, "{text}");
+    }
+}
+
+#[test]
+fn what_git_does_not_track_is_on_no_list_of_it() {
+    let workspace = Workspace::new().with("src/b.rs", "x\n");
+    let root = workspace.root();
+    let text = "git ls-files | xargs sed -n 1p";
+    assert_ne!(decides(&readonly(), root, text), Decision::Allow);
+    for arguments in [&["init", "-q"][..], &["add", "."]] {
+        let ended = Process::new("git").args(arguments).current_dir(root).status();
+        assert!(ended.expect("git is there").success(), "{arguments:?}");
+    }
+    std::fs::write(root.join("not tracked"), "x").expect("written");
+    assert_eq!(decides(&readonly(), root, text), Decision::Allow);
+    // Of a linked tree the list is elsewhere.
+    std::fs::rename(root.join(".git"), root.join("store")).expect("moved");
+    std::fs::write(root.join(".git"), "gitdir: store").expect("written");
+    assert_ne!(decides(&readonly(), root, text), Decision::Allow);
+}

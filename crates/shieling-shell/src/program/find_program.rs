@@ -346,7 +346,8 @@ fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
         let arity = match text.as_ref() {
             "(" | ")" | "," => return None,
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                1 + rest[at..].iter().position(|word| matches!(word.as_ref(), ";" | "+"))?
+                let is_end = |at: &usize| rest[*at] == ";" || rest[*at] == "+" && rest[*at - 1] == "{}";
+                1 + (at..rest.len()).find(is_end)? - at
             }
             "-fprint" | "-fprint0" | "-fls" => 1,
             "-fprintf" => 2,

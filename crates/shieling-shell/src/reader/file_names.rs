@@ -1,9 +1,11 @@
 //! File names that a text takes from where it runs: lists of them that programs print, and those that wildcards match.
 
+use std::collections::BTreeSet;
+
 use super::run::{Fed, FoundNames, Run};
 use super::{Input, Reader};
 use crate::program;
-use crate::reading::{Action, Invocation, Kind, NamesIn, Splits, Via, Walk};
+use crate::reading::{Action, Invocation, Kind, NamesIn, Pick, PickKind, Splits, Via, Walk};
 use crate::span::Span;
 use crate::syntax::tree::{Command, CompoundList, Item, RedirectKind, Separator};
 use crate::variables::HOME;
@@ -258,9 +260,41 @@ fn names_of(walks: &[Walk]) -> Option<Vec<NamesIn>> {
             Some(root) => root.known()?.into_owned(),
             None => String::new(),
         };
-        is_place(&directory).then_some(NamesIn { directory, deep: true })
+        is_place(&directory).then(|| NamesIn {
+            without: walk
+                .except
+                .iter()
+                .filter_map(|pick| left_out(pick, &directory))
+                .collect(),
+            tracked: walk.tracked,
+            deep: true,
+            directory,
+        })
     };
     walks.iter().map(place).collect()
+}
+
+/// The directory whose contents a walk from this one leaves out by this pattern, as [`NamesIn::without`] has it.
+fn left_out(pick: &Pick, root: &str) -> Option<String> {
+    let plain = |name: &str| !name.is_empty() && !name.contains(['*', '?', '[', '\\']);
+    if !pick.path {
+        let is_tree = matches!(pick.kind, PickKind::Trees | PickKind::All);
+        return (is_tree && plain(&pick.pattern)).then(|| pick.pattern.clone());
+    }
+    let directory = match pick.kind {
+        PickKind::Trees | PickKind::All => pick.pattern.strip_suffix("/*").unwrap_or(&pick.pattern),
+        PickKind::Entries | PickKind::Files => pick.pattern.strip_suffix("/*")?,
+    };
+    if let Some(name) = directory.strip_prefix("*/") {
+        return (plain(name) && !name.contains('/')).then(|| name.to_owned());
+    }
+    let root = if root.is_empty() {
+        "."
+    } else {
+        root.trim_end_matches('/')
+    };
+    let rest = directory.strip_prefix(root)?.strip_prefix('/')?;
+    plain(rest).then(|| format!("./{rest}"))
 }
 
 /// Collects where a value that holds wildcards has its names from; false if that is not known.
@@ -281,7 +315,12 @@ fn matched_in(value: &[Atom], places: &mut Vec<NamesIn>) -> bool {
     let deep = rest
         .iter()
         .any(|atom| matches!(atom, Atom::Text(text) if text.contains('/')));
-    places.push(NamesIn { directory, deep });
+    places.push(NamesIn {
+        directory,
+        deep,
+        without: BTreeSet::new(),
+        tracked: false,
+    });
     true
 }
 

@@ -8,7 +8,6 @@
 mod place;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use shieling_gate::index;
@@ -137,47 +136,58 @@ fn dashed_names(directory: &Path, place: &Place) -> Option<bool> {
     (dashed || names.len() < NAMES).then_some(dashed)
 }
 
-/// Whether the names of files in these directories are known to be plain, and what git tracks there as well.
+/// Whether the names of files in these directories are known to be plain.
 pub(super) fn are_plain(names: &BTreeSet<NamesIn>, from: &Path, place: &Place) -> bool {
     let mut left = NAMES_BELOW;
-    let mut ahead: Vec<(PathBuf, bool)> = Vec::new();
-    for used in names {
+    names.iter().all(|used| {
         // Where a name begins a word, an `@` can stand for a file of arguments.
         let begins_words = matches!(used.directory.trim_start_matches("./"), "" | ".");
         if begins_words && dashed_names(from, place) != Some(false) {
             return false;
         }
-        ahead.push((from.join(&used.directory), used.deep));
-    }
-    let tracked = |directory: &Path| {
-        let index = place.bytes(&directory.join(".git/index"), INDEX_READ)?;
-        let plain = |path: &[u8]| std::str::from_utf8(path).is_ok_and(|path| path.split('/').all(FileNames::is_plain));
-        Some(index::tracked(&index)?.iter().all(|one| plain(&one.path)))
-    };
-    // A repository whose index cannot be read is none of which names are known.
-    let repository = from.ancestors().find(|above| place.is_directory(&above.join(".git")));
-    if repository
-        .is_some_and(|directory| place.is_file(&directory.join(".git/index")) && tracked(directory) != Some(true))
-    {
-        return false;
-    }
-    while let Some((directory, deep)) = ahead.pop() {
-        // What git stores has names of its own making.
-        if directory.ends_with(".git/objects") {
-            continue;
+        match used.tracked {
+            true => tracks_plain_names(from, place),
+            false => are_plain_in(used, &from.join(&used.directory), place, &mut left),
         }
-        let Some(entries) = place.entries(&directory, left) else {
+    })
+}
+
+fn are_plain_in(used: &NamesIn, directory: &Path, place: &Place, left: &mut usize) -> bool {
+    let is_left_out = |name: &str, below: &Path| {
+        used.without.contains(name) || used.without.contains(&format!("./{}", below.display()))
+    };
+    let mut ahead = vec![PathBuf::new()];
+    while let Some(below) = ahead.pop() {
+        let Some(entries) = place.entries(&directory.join(&below), *left) else {
             return false;
         };
-        left -= entries.len();
-        let plain = |(name, _): &(OsString, bool)| name.to_str().is_some_and(FileNames::is_plain);
-        if left == 0 || !entries.iter().all(plain) {
+        *left -= entries.len();
+        if *left == 0 {
             return false;
         }
-        let below = entries.into_iter().filter(|(_, is_directory)| deep && *is_directory);
-        ahead.extend(below.map(|(name, _)| (directory.join(name), true)));
+        for (name, is_directory) in entries {
+            let Some(name) = name.to_str().filter(|name| FileNames::is_plain(name)) else {
+                return false;
+            };
+            let path = below.join(name);
+            // What git stores has names of its own making.
+            if used.deep && is_directory && !is_left_out(name, &path) && !path.ends_with(".git/objects") {
+                ahead.push(path);
+            }
+        }
     }
     true
+}
+
+/// Whether all names that git tracks are plain, in the repository in which a directory lies.
+fn tracks_plain_names(from: &Path, place: &Place) -> bool {
+    let mut above = from.ancestors().map(|above| above.join(".git"));
+    let git = above.find(|git| place.is_directory(git) || place.is_file(git));
+    let plain = |path: &[u8]| std::str::from_utf8(path).is_ok_and(|path| path.split('/').all(FileNames::is_plain));
+    // Elsewhere than in a directory of that name it is not looked for.
+    git.and_then(|git| place.bytes(&git.join("index"), INDEX_READ))
+        .and_then(|bytes| index::tracked(&bytes).map(|tracked| tracked.iter().all(|one| plain(&one.path))))
+        .unwrap_or(false)
 }
 
 /// The files that a text runs, with what is in them now.
