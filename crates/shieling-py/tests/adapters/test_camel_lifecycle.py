@@ -57,6 +57,17 @@ def test_a_working_directory_that_is_changed_is_that_of_all_that_follows(make: M
     assert toolkit.shell_exec("a", "ls late") == "late\n"
 
 
+def test_variables_are_those_of_now_in_each_directory(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    toolkit = make(shieling={"inherit_env": True})
+    for value, directory in (("1", "work"), ("2", "other"), ("2", "work"), ("1", "other"), ("1", "work")):
+        monkeypatch.setenv("CAMEL_TEST_VALUE", value)
+        toolkit.working_dir = str(tmp_path / directory)
+        assert toolkit.shell_exec("a", "echo $CAMEL_TEST_VALUE") == f"{value}\n"
+
+
 def test_the_working_directory_may_be_relative(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,9 +141,9 @@ class _Terminal:
         self._output_condition = threading.Condition(self._session_lock)
         self._environment: EnvironmentName = environment
         self._options = read_once(shieling)
-        # One for each working directory that was used, by its path.
+        # One for each working directory that was used, by its path; and its variables, by its identity.
         self._opened: dict[str, Shieling] = {}
-        self._known_variables: dict[str, str] = {}
+        self._known_variables: dict[int, dict[str, str]] = {}
         self._prepare_lock = threading.Lock()
         self._prepared = False
         self._installed = False
@@ -264,10 +264,11 @@ class _Terminal:
                     # The environments of Python point to the Python that made them.
                     keywords["read"] = [sys.base_prefix]
                 # Others reach a command by its call alone.
-                self._known_variables = {
+                known = {
                     name: value for name, value in self._first_variables().items() if name.isidentifier() and name.isascii()
                 }
                 opened = self._opened[key] = Shieling(environment, **{**keywords, **self._options})
+                self._known_variables[id(opened)] = known
             return opened
 
     def _prepare(self, command: str) -> None:
@@ -590,11 +591,11 @@ class _Terminal:
             *(self._container_name, "bash", "-c", f"{streams}; {command}"),
         ]
 
-    def _variables(self) -> dict[str, str | None]:
-        """Returns how the variables of a command differ from those of the environment."""
+    def _variables(self, shieling: Shieling) -> dict[str, str | None]:
+        """Returns how the variables of a command differ from those of its environment."""
         if self.use_docker_backend:
             return {}
-        wanted, known = self._get_env_vars(), self._known_variables
+        wanted, known = self._get_env_vars(), self._known_variables.get(id(shieling), {})
         changed: dict[str, str | None] = {
             name: value for name, value in wanted.items() if known.get(name) != value
         }
@@ -612,7 +613,7 @@ class _Terminal:
                     self._words(command, mark, no_input=True),
                     timeout=_JOB_SECONDS,
                     cwd=self._directory(),
-                    env=self._variables(),
+                    env=self._variables(shieling),
                 )
                 self._write_to_log(self.blocking_log_file, entry)
                 return self._convert(id, command, shieling, job, None, timeout, mark)
@@ -620,7 +621,7 @@ class _Terminal:
                 self._words(command, mark),
                 timeout=timeout,
                 cwd=self._directory(),
-                env=self._variables(),
+                env=self._variables(shieling),
                 on_timeout="background",
             )
             if outcome.status == "running" and outcome.job is not None:
@@ -727,7 +728,7 @@ class _Terminal:
                 self._words(command, mark),
                 timeout=_JOB_SECONDS,
                 cwd=self._directory(),
-                env=self._variables(),
+                env=self._variables(shieling),
             )
         except (ShielingError, OSError, ValueError) as error:
             with self._session_lock:
