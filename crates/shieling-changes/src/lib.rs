@@ -52,6 +52,7 @@ mod rules;
 mod snapshot;
 mod stop;
 mod store;
+mod undo;
 mod usage;
 
 pub use base::CopyRecorder;

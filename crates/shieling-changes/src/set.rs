@@ -26,6 +26,7 @@ use crate::rules::{Matcher, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::stop::Stop;
 use crate::tree::{Layered, entry_of};
+use crate::undo;
 
 /// The names of the layer and of the directory that an overlay works in.
 pub(crate) const UPPER: &str = "upper";
@@ -72,7 +73,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    fn of_gate<'a>(
+    pub(crate) fn of_gate<'a>(
         &'a self,
         root: &'a Path,
         before: &'a Layered<'_>,
@@ -843,7 +844,10 @@ impl ChangeSet {
     /// Puts back what was there before the set, unless that would make something run that was written since.
     fn put_back(&mut self, surroundings: &Surroundings) -> Result<(), ChangesError> {
         let root = self.header.workspace.clone();
-        let undone = self.run(Direction::Back, |places| completes(places, surroundings, &root));
+        let committed = self.header.committed;
+        let undone = self.run(Direction::Back, |places| {
+            undo::check(places, surroundings, &root, committed)
+        });
         if let Err(ChangesError::Completes { .. }) = &undone {
             self.run(Direction::Forward, |_| Ok(()))?;
         }
@@ -964,7 +968,11 @@ fn is_linked(change: &Change) -> bool {
 }
 
 /// One side of a change, as the gate has it.
-fn entry(found: &Found<'_>, node: &Option<Node>, directory: Option<&Directory>) -> Result<Option<Entry>, ChangesError> {
+pub(crate) fn entry(
+    found: &Found<'_>,
+    node: &Option<Node>,
+    directory: Option<&Directory>,
+) -> Result<Option<Entry>, ChangesError> {
     match (node, directory) {
         (Some(node), Some(directory)) => {
             let entry = entry_of(directory, found.name, node);
@@ -990,30 +998,6 @@ fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesErro
             because: held.because,
             instead: held.instead,
         }),
-    })
-}
-
-/// Fails if what an undo put back makes a repository of a directory in which something was changed since that git would
-/// run. What it put back was the user's, and passes by itself.
-fn completes(places: &Places<'_>, surroundings: &Surroundings, root: &Path) -> Result<(), ChangesError> {
-    let before = Layered::new(Some(places.upper), places.workspace);
-    let after = Layered::new(None, places.workspace);
-    let gate = Gate::new(surroundings.of_gate(root, &before, &after));
-    scan::scan(places.upper, places.workspace, &mut |found| {
-        let path = &found.change.path;
-        let decision = gate.judge(&JudgedChange {
-            path,
-            from: None,
-            before: entry(found, &found.change.new, found.upper)?,
-            after: entry(found, &found.change.old, found.workspace)?,
-        });
-        match decision {
-            Decision::HeldBack(held) if held.rule == shieling_gate::LAYOUT => Err(ChangesError::Completes {
-                path: path.clone(),
-                because: held.because,
-            }),
-            Decision::HeldBack(_) | Decision::Pass => Ok(Descent::Enter),
-        }
     })
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use shieling::changes::{
     ChangeSet, ChangesError, Choice, Committed, DiffLimits, Judged, Limits, State, Store, Summary, Surroundings,
 };
+use shieling::outcome::ChangeTotals;
 
 use crate::config::{Printable, files, reason};
 use crate::escape;
@@ -180,12 +181,10 @@ fn line(set: &Summary) -> String {
         renames => format!(", {renames} of them renamed"),
     };
     format!(
-        "{}  {:<9} {} added, {} modified, {} deleted{renamed}{held}{live}  {}{command}",
+        "{}  {:<9} {}{renamed}{held}{live}  {}{command}",
         set.id,
         set.state.name(),
-        set.counts.added,
-        set.counts.modified,
-        set.counts.deleted,
+        ChangeTotals::from(set.counts),
         Printable(&set.workspace),
     )
 }
@@ -308,11 +307,8 @@ fn apply(id: &str, mut choice: Choice) -> Result<u8, Failure> {
         .map_err(|error| failure(&error))?;
     let mut text = String::new();
     if let Some(done) = &committed {
-        let counts = judged.counts;
-        text.push_str(&format!(
-            "applied  {} added, {} modified, {} deleted\n",
-            counts.added, counts.modified, counts.deleted
-        ));
+        let totals = ChangeTotals::from(judged.counts);
+        text.push_str(&format!("applied  {totals}\n"));
         text.push_str(&format!("undo     shieling undo {done}\n"));
     }
     if committed.is_some() {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use shieling::EnvironmentFacts;
-use shieling::environment::check_copied;
 use shieling::units::ByteCount;
 use shieling_container::{
     Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume,
@@ -44,7 +43,7 @@ pub(crate) fn open(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Resu
     let mut options = options(plan, wanted);
     options.workspace_copy = workspace_copy(plan, wanted, caller)?;
     let choice = choice(wanted.engine);
-    let agents = state.join("agents");
+    let state = state.clone();
     let progress: Option<Progress> = (!plan.quiet).then(|| {
         let tell = |line: &str| {
             // Nobody is left to tell if this cannot be written.
@@ -52,7 +51,7 @@ pub(crate) fn open(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Resu
         };
         Arc::new(tell) as Progress
     });
-    elsewhere(async move { Container::open(options, choice, &surroundings(), &agents, progress).await })?
+    elsewhere(async move { Container::open(options, choice, &surroundings(), &state, progress).await })?
         .map_err(|error| failure(&error))
 }
 
@@ -87,21 +86,6 @@ fn choice(engine: Engine) -> Choice {
 
 /// How the workspace is copied, if it is.
 fn workspace_copy(plan: &Plan, wanted: &ContainerPlan, caller: &Caller) -> Result<Option<WorkspaceCopy>, Failure> {
-    if let (Some(_), Some(workspace), Some(state)) = (wanted.copied, &wanted.mounted, &caller.state) {
-        let real = |path: &Path| files::canonical(path).unwrap_or_else(|_| path.to_owned());
-        check_copied(
-            &real(workspace),
-            caller.home.as_deref(),
-            &[("change sets and programs", &real(state))],
-        )
-        .map_err(|unsuitable| {
-            Failure::new(format!(
-                "`--workspace-copy` is refused: {unsuitable}; nothing was started"
-            ))
-            .with("because", "commands would read it, and what comes back could change it")
-            .with("instead", unsuitable.instead())
-        })?;
-    }
     Ok(match wanted.copied {
         None => None,
         Some(options::WorkspaceCopy::In) => Some(WorkspaceCopy::In),

@@ -536,9 +536,7 @@ fn is_built(env: EnvironmentName) -> Result<(), Failure> {
 fn holds_unread(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let refuse = |key: &str, why: &str, instead: &str| {
-        let by = loaded
-            .file_of(key)
-            .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+        let by = loaded.set_in(key);
         Err(Failure::new(format!(
             "`--{key}` cannot hold in a shell for a person{by}; nothing was started"
         ))
@@ -630,9 +628,7 @@ fn leaves_room(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
     if memory >= least {
         return Ok(());
     }
-    let by = loaded
-        .file_of("memory")
-        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    let by = loaded.set_in("memory");
     let least = least.get().to_string().replace(' ', "");
     Err(Failure::new(format!(
         "`--memory {}`{by} is too little for a command in {place}; nothing was started",
@@ -674,9 +670,7 @@ fn fits_as_it_is(loaded: &Loaded) -> Result<(), Failure> {
     let Some((key, _)) = given.into_iter().find(|(_, given)| *given) else {
         return Ok(());
     };
-    let by = loaded
-        .file_of(key)
-        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    let by = loaded.set_in(key);
     let instead = match key {
         "image" => "leave one of them out".to_owned(),
         "workspace" => "leave it out; `--workdir DIR` is the directory of the container that is worked in".to_owned(),
@@ -726,10 +720,7 @@ fn fits_a_copy(loaded: &Loaded) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    let by = loaded
-        .file_of(key)
-        .or_else(|| loaded.file_of("workspace-copy"))
-        .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+    let by = loaded.set_in(loaded.file_of(key).map_or("workspace-copy", |_| key));
     Err(Failure::new(format!(
         "`--{key}` does not go with `--workspace-copy`{by}; nothing was started"
     ))
@@ -740,9 +731,7 @@ fn fits_a_copy(loaded: &Loaded) -> Result<(), Failure> {
 /// Refuses what the environment cannot enforce.
 fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
     let refuse = |key: &str, why: &str, instead: &str| {
-        let by = loaded
-            .file_of(key)
-            .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+        let by = loaded.set_in(key);
         Err(Failure::new(format!(
             "`--{key}` cannot be enforced in {place}{by}; nothing was started"
         ))

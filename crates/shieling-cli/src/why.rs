@@ -53,7 +53,7 @@ pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
         })?;
     } else {
         let mut text = explain(command.text(), &verdict, Look::of_stdout());
-        if verdict.reasons.iter().any(|reason| reason.rule == "unreadable") {
+        if verdict.is_unreadable() {
             let said = "where bash cannot read it either, nothing is asked: it gives bash's error, and runs nothing";
             line(&mut text, "exec", said);
         }

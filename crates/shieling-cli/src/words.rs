@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use shieling::outcome::{
     ChangeMode, ChangeState, ChangeTotals, Changes, Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource,
-    NetworkSummary, Outcome, Status,
+    NetworkSummary, Outcome, ReviewAnswer, Status,
 };
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
@@ -305,13 +305,7 @@ pub(crate) fn settled_at_end(changes: &Changes, error: Option<String>) -> String
     staged(&mut lines, changes);
     if let (ChangeState::Committed, Some(totals), Some(id)) = (changes.state, changes.totals, &changes.id) {
         let id = escape::line(id);
-        lines.add(
-            "changes",
-            format!(
-                "{} added, {} modified, {} deleted; `shieling undo {id}` takes them back",
-                totals.added, totals.modified, totals.deleted
-            ),
-        );
+        lines.add("changes", format!("{totals}; `shieling undo {id}` takes them back"));
     }
     lines.0
 }
@@ -354,15 +348,10 @@ fn staged(lines: &mut Lines, changes: &Changes) {
     }
     let totals = changes.totals.unwrap_or_default();
     let counts = match changes.totals {
-        Some(totals) => format!(
-            "{} added, {} modified, {} deleted",
-            totals.added, totals.modified, totals.deleted
-        ),
+        Some(totals) => totals.to_string(),
         None => "not counted".to_owned(),
     };
-    let answer = changes
-        .answer
-        .map_or_else(String::new, |answer| format!("; {}", answer.text()));
+    let answer = ReviewAnswer::appended(changes.answer);
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) => {}
         (ChangeState::Discarded, _) if totals == ChangeTotals::default() => {}

@@ -73,8 +73,8 @@ impl std::fmt::Debug for Container {
 
 impl Container {
     /// Finds the engine and the image, which is pulled if that is wanted, or the container to attach to. Nothing is
-    /// made. `agents` is a directory of this host that only its user can write, where the agent program is kept for the engine to
-    /// mount.
+    /// made. `state` is a directory of this host that only its user can write. The agent program is kept in `agents` below it,
+    /// for the engine to mount. A workspace that is copied must not hold it, nor be in it.
     ///
     /// # Errors
     /// [`ContainerError`]: no engine, no image, or options that undo isolation without an acknowledgement.
@@ -84,12 +84,12 @@ impl Container {
         options: Options,
         choice: Choice,
         surroundings: &Surroundings,
-        agents: &Path,
+        state: &Path,
         progress: Option<Progress>,
     ) -> Result<Self, ContainerError> {
         let mounts = isolation::mounts(&options, &sockets(surroundings))?;
-        isolation::holds_nothing_of_ours(&options, agents)?;
-        let agent = Agent::in_directory(agents)?;
+        isolation::holds_nothing_of_ours(&options, surroundings.home.as_deref(), state)?;
+        let agent = Agent::in_directory(&state.join("agents"))?;
         let engine = discover(choice, surroundings).await?.within(options.engine_timeout);
         engine.has_architecture_of_agent().await?;
         let image = match &options.run {

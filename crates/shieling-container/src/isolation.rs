@@ -176,24 +176,28 @@ fn can_be_copied(options: &Options) -> Result<(), ContainerError> {
 }
 
 /// Refuses a workspace that is copied and is or holds a home, or what is stored outside of the container and trusted
-/// there. `agents` is where the agent program is kept.
+/// there. `user_home` is the home where the options name none, `state` holds the agent program.
 ///
 /// # Errors
 /// [`ContainerError::Options`].
-pub(crate) fn holds_nothing_of_ours(options: &Options, agents: &Path) -> Result<(), ContainerError> {
+pub(crate) fn holds_nothing_of_ours(
+    options: &Options,
+    user_home: Option<&Path>,
+    state: &Path,
+) -> Result<(), ContainerError> {
     let (Some(how), Some(workspace)) = (&options.workspace_copy, &options.workspace) else {
         return Ok(());
     };
-    let agents = real_or_will_be(agents);
-    let mut stored = vec![("programs for containers", agents.as_path())];
-    let mut home = None;
+    let state = real_or_will_be(state);
+    let mut stored = vec![("programs and records", state.as_path())];
+    let mut home = user_home;
     let sets;
     if let WorkspaceCopy::Both {
         sets: given, home: own, ..
     } = how
     {
         sets = real_or_will_be(given);
-        home = own.as_deref();
+        home = own.as_deref().or(user_home);
         stored.insert(0, ("change sets", &sets));
     }
     check_copied(&real(workspace)?, home, &stored).map_err(|unsuitable| ContainerError::Options {

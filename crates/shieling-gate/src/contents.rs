@@ -110,7 +110,8 @@ impl Check {
                     .map(|_| "a task of it runs when the folder is opened".to_owned().into())
             }
             Self::Lacks(words) => {
-                let text = text.to_ascii_lowercase();
+                // In another encoding it could say something else.
+                let text = text.to_ascii_lowercase().replacen("encoding=\"utf-8\"", "", 1);
                 let word = words.iter().find(|word| text.contains(**word))?;
                 Some(format!("`{word}` stands in it").into())
             }

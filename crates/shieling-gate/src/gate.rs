@@ -1,5 +1,7 @@
 //! The judge: what holds everywhere, then what a path means to git, and to other tools.
 
+mod leads;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -290,6 +292,14 @@ impl<'a> Gate<'a> {
     fn link(&self, change: &Change<'_>, target: &Path) -> Held {
         let directory = change.path.parent().unwrap_or(Path::new(""));
         let outside = match way::follow(self.around.after, self.around.root, directory, target)? {
+            Destination::Inside(inside) if git::leads_to_objects(&inside) => {
+                let because = format!(
+                    "`{}` is a link to `{}`, where git keeps its objects and what lies there is not judged",
+                    shown_path(change.path),
+                    shown_path(&inside)
+                );
+                return Ok(Some(held("git.link", because, "link to something outside of `.git`")));
+            }
             Destination::Inside(_) | Destination::Nowhere => return Ok(None),
             Destination::Outside(outside) => outside,
         };
@@ -383,6 +393,24 @@ impl<'a> Gate<'a> {
         self.around.before.read(path, LONGEST + 1).map(Some)
     }
 
+    /// Whether a path below a directory that was moved to `to` means there what it meant before: what it belongs to, a
+    /// repository or the folder of a tool, was moved with it as a whole.
+    ///
+    /// # Errors
+    /// If the tree after cannot be read.
+    pub fn is_moved_whole(&self, to: &Path, path: &Path) -> io::Result<bool> {
+        let is_part = to.file_name().is_some_and(git::is_git_name);
+        if is_part || self.is_in_git(to.parent().unwrap_or(Path::new("")))? {
+            return Ok(false);
+        }
+        let Some(row) = self.row(Side::After, path)? else {
+            return Ok(true);
+        };
+        // The names by which the tool finds it, with those of what was moved left out.
+        let rest = path.strip_prefix(to).unwrap_or(path);
+        Ok(self.row(Side::After, rest)?.is_some_and(|own| std::ptr::eq(own, row)))
+    }
+
     /// Whether a directory is a git directory or lies in one.
     fn is_in_git(&self, directory: &Path) -> io::Result<bool> {
         if directory.iter().any(git::is_git_name) {
@@ -408,7 +436,7 @@ impl<'a> Gate<'a> {
     /// judged: not to where objects are stored by the thousand.
     fn leads_to_a_tree(&self, git: &Path, target: &Path) -> io::Result<bool> {
         Ok(match self.leads_inside(git, target)? {
-            Some(Some(inside)) => !inside.ancestors().any(git::is_object_store),
+            Some(Some(inside)) => !git::leads_to_objects(&inside),
             Some(None) => true,
             None => false,
         })
@@ -862,7 +890,7 @@ impl<'a> Gate<'a> {
                     } else {
                         above.join(value)
                     };
-                    matches!(self.leads_inside(directory, &value), Ok(Some(_)))
+                    self.leads_to_a_tree(directory, &value).unwrap_or(false)
                 };
                 check.holds(before.as_deref(), &content, &inside)
             }
@@ -986,149 +1014,6 @@ impl<'a> Gate<'a> {
     fn row(&self, side: Side, path: &Path) -> io::Result<Option<&'static Row>> {
         let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
         Ok(self.spelled(path, &directory.opened, |spelled| names::row(spelled, &directory.rows)))
-    }
-
-    // What settings that were there lead to.
-
-    fn of_leads(&self, change: &Change<'_>, after: &Entry) -> Held {
-        if !matches!(after.kind, Kind::File | Kind::Link(_)) {
-            return Ok(None);
-        }
-        let directory = self.directory(Side::After, change.path.parent().unwrap_or(Path::new("")))?;
-        let Some(lead) = directory.leads.iter().find(|lead| lead.is_to(change.path)) else {
-            return Ok(None);
-        };
-        let before = match change.from.is_none_or(|from| from == change.path) {
-            true => self.content_before(change, None)?,
-            false => None,
-        };
-        if let Kind::Link(_) = after.kind {
-            let same = change.before.as_ref() == Some(after);
-            return Ok((!same).then(|| self.led(change.path)));
-        }
-        match lead.kind {
-            LeadKind::GitSettings => {
-                let content = self.content_after(change.path)?;
-                let git = change.path.parent().unwrap_or(Path::new(""));
-                self.settings(change.path, git, before.as_deref().unwrap_or_default(), &content)
-            }
-            LeadKind::Code | LeadKind::Program | LeadKind::Folder => {
-                let same = match &before {
-                    Some(before) if change.before.as_ref().is_some_and(|was| was.size == after.size) => {
-                        *before == self.content_after(change.path)?
-                    }
-                    Some(_) | None => false,
-                };
-                let mode = change
-                    .before
-                    .as_ref()
-                    .is_some_and(|was| was.mode & 0o111 == after.mode & 0o111);
-                Ok((!same || !mode).then(|| self.led(change.path)))
-            }
-        }
-    }
-
-    fn led(&self, path: &Path) -> HeldBack {
-        held(
-            "git.named",
-            format!(
-                "`{}` is run by a setting of git, or of the user, that names it",
-                shown_path(path)
-            ),
-            PERSON,
-        )
-    }
-
-    /// What the settings of the repository at the top of whose working tree a directory is lead to, as they were before.
-    fn repository(&self, top: &Path) -> io::Result<Rc<[Lead]>> {
-        if let Some(known) = self.repositories.borrow().get(top) {
-            return Ok(Rc::clone(known));
-        }
-        let leads: Rc<[Lead]> = self.leads_of(top)?.into();
-        self.repositories
-            .borrow_mut()
-            .insert(top.to_path_buf(), Rc::clone(&leads));
-        Ok(leads)
-    }
-
-    fn leads_of(&self, top: &Path) -> io::Result<Vec<Lead>> {
-        let before = self.around.before;
-        let follow = |from: &Path, path: &Path| -> io::Result<Option<PathBuf>> {
-            Ok(match way::follow(before, self.around.root, from, path)? {
-                Destination::Inside(inside) => Some(inside),
-                Destination::Outside(_) | Destination::Nowhere => None,
-            })
-        };
-        let pointer = top.join(".git");
-        let git = match before.entry(&pointer)?.map(|entry| entry.kind) {
-            Some(Kind::Directory) => Some(pointer),
-            Some(Kind::File) => {
-                let text = before.read(&pointer, LONGEST)?;
-                let text = String::from_utf8_lossy(&text).into_owned();
-                match text.strip_prefix("gitdir:") {
-                    Some(path) => follow(top, Path::new(path.trim()))?,
-                    None => None,
-                }
-            }
-            Some(Kind::Link(target)) => follow(top, &target)?,
-            Some(Kind::Fifo | Kind::Socket | Kind::Device) => None,
-            None => self.is_layout(Side::Before, top)?.then(|| top.to_path_buf()),
-        };
-        let Some(git) = git else { return Ok(Vec::new()) };
-        let common = match before.entry(&git.join("commondir"))?.map(|entry| entry.kind) {
-            Some(Kind::File) => {
-                let text = before.read(&git.join("commondir"), LONGEST)?;
-                follow(&git, Path::new(String::from_utf8_lossy(&text).trim()))?
-            }
-            _ => None,
-        };
-        let common = common.unwrap_or_else(|| git.clone());
-        let mut ahead = vec![
-            common.join("config"),
-            common.join("config.worktree"),
-            git.join("config.worktree"),
-        ];
-        let mut seen = BTreeSet::new();
-        let mut leads = Vec::new();
-        while let Some(file) = ahead.pop() {
-            if !seen.insert(file.clone()) || before.entry(&file)?.is_none_or(|entry| entry.kind != Kind::File) {
-                continue;
-            }
-            if seen.len() > INCLUDED {
-                return Err(io::Error::other("the settings of a repository include too many files"));
-            }
-            let here = file.parent().unwrap_or(Path::new("")).to_path_buf();
-            let mut lead = |from: &Path, path: &Path, kind: LeadKind| -> io::Result<Option<PathBuf>> {
-                let found = follow(from, path)?.filter(|found| !top.starts_with(found));
-                if let Some(found) = &found {
-                    leads.push(Lead {
-                        path: found.clone(),
-                        kind,
-                    });
-                }
-                Ok(found)
-            };
-            for setting in settings::parse(&before.read(&file, LONGEST)?) {
-                if setting.is_include() {
-                    for path in setting.paths() {
-                        ahead.extend(lead(&here, &path, LeadKind::GitSettings)?);
-                    }
-                } else if setting.is("core.hookspath") {
-                    for path in setting.paths() {
-                        lead(top, &path, LeadKind::Code)?;
-                    }
-                } else if self.runs(&setting) {
-                    for word in setting.words() {
-                        lead(top, &word, setting.kind_of_words())?;
-                    }
-                }
-            }
-        }
-        Ok(leads)
-    }
-
-    fn runs(&self, setting: &Setting) -> bool {
-        git_keys::holds(setting, &|_| true).is_some()
     }
 }
 

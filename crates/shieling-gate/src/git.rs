@@ -240,11 +240,24 @@ pub(crate) fn is_looked_into(rest: &Path) -> bool {
     }
 }
 
-/// Whether a directory is one of those below a `.git` in which git keeps its objects, by the thousand.
+/// Whether a directory is one of those of a `.git`, or of a submodule's directory below one, in which git keeps its
+/// objects, by the thousand.
 pub fn is_object_store(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_part = name == "pack" || name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let above = path.parent().filter(|above| above.ends_with("objects"));
-    let git = above.and_then(Path::parent);
-    is_part && git.is_some_and(|git| git.iter().any(|name| name == ".git"))
+    is_part && path.parent().is_some_and(holds_objects)
+}
+
+/// Whether a directory holds those directories.
+fn holds_objects(path: &Path) -> bool {
+    let git = path.parent().filter(|_| path.ends_with("objects"));
+    git.is_some_and(|git| {
+        let mut names = git.iter().skip_while(|name| *name != ".git").skip(1);
+        git.ends_with(".git") || names.next().is_some_and(|name| name == "modules")
+    })
+}
+
+/// Whether a path lies where git keeps objects, in which nobody looks for settings, or holds such places.
+pub(crate) fn leads_to_objects(path: &Path) -> bool {
+    holds_objects(path) || path.ancestors().any(is_object_store)
 }

@@ -18,6 +18,10 @@ const MAX_VALUES: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
     values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// How often each is assigned.
+    times: BTreeMap<String, usize>,
+    /// The elements of arrays that are assigned as a whole, in order, each one word.
+    lists: BTreeMap<String, Vec<Vec<Atom>>>,
     /// The variables that are given a number which may be negative.
     computed: BTreeSet<String>,
     /// Whether any array may have been declared so.
@@ -78,6 +82,7 @@ impl Variables {
         if value == [Atom::Hidden(Hidden::Number)] {
             self.computed.insert(name.to_owned());
         }
+        *self.times.entry(name.to_owned()).or_default() += 1;
         let values = self.values.entry(name.to_owned()).or_default();
         if values.contains(&value) {
             return;
@@ -90,6 +95,20 @@ impl Variables {
         {
             values.push(value);
         }
+    }
+
+    /// Records the elements of an array that was assigned as a whole, one after the other.
+    pub(crate) fn assign_list(&mut self, name: &str, elements: Vec<Vec<Atom>>) {
+        self.lists.insert(name.to_owned(), elements);
+    }
+
+    /// The elements of an array, in order, if they were assigned once, as a whole, and nothing else was done with it.
+    pub(crate) fn list(&self, name: &str) -> Option<&[Vec<Atom>]> {
+        let elements = self.lists.get(name)?;
+        let is_gone = self.any_undefined || self.undefined.contains(name) || self.any_value || self.any_associative;
+        // Once as an empty list, and once for each element.
+        let is_all = self.times.get(name) == Some(&(elements.len() + 1));
+        (is_all && !is_gone).then_some(elements)
     }
 
     /// Takes back that a variable may be given a negative number: what it was given is a descriptor.
@@ -125,7 +144,9 @@ impl Variables {
                 known.iter().any(|value| value.as_slice() == unknown)
                     || values.iter().all(|value| known.contains(value))
             })
-        }) && found.functions.is_subset(&self.functions)
+        }) && self.lists == found.lists
+            && (self.lists.is_empty() || self.times == found.times)
+            && found.functions.is_subset(&self.functions)
             && found.computed.is_subset(&self.computed)
             && self.definitions.cover_aliases(&found.definitions)
             && (self.any_undefined || !found.any_undefined && found.undefined.is_subset(&self.undefined))

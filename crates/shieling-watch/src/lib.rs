@@ -24,6 +24,7 @@ mod closed;
 mod tree;
 mod notifier;
 mod look;
+mod moved;
 mod handover;
 mod replace;
 mod watch;

@@ -15,6 +15,7 @@ use shieling_gate::{Act, Change, Concern, Entry, Gate, HeldBack, Kind, LAYOUT, S
 
 use crate::handover::{Part, Reader, Writer};
 use crate::look::{self, Ahead, First, Listed};
+use crate::moved::Moved;
 use crate::notifier::{Notified, Notifier};
 use crate::plan::Plan;
 use crate::replace::{Content, LEVELS, remove, replace};
@@ -822,7 +823,7 @@ impl Watch {
                             .collect()
                     });
                     if let Some(was) = known.get(&(stamp.device, stamp.inode)) {
-                        differs.moved.push((path.clone(), (*was).clone()));
+                        differs.moved.0.push((path.clone(), (*was).clone()));
                     }
                 }
                 for (inside, inode) in &listed.directories {
@@ -930,7 +931,13 @@ impl Watch {
         {
             let gate = gate(&self.plan, &self.before, &now);
             for path in differs.changed {
-                let origin = origin(&differs.moved, &path).filter(|origin| self.before.0.contains_key(origin));
+                let origin = differs
+                    .moved
+                    .origin(&path)
+                    .filter(|(to, origin)| {
+                        self.before.0.contains_key(origin) && gate.is_moved_whole(to, &path).unwrap_or(false)
+                    })
+                    .map(|(_, origin)| origin);
                 let was = self.before.0.get(origin.as_ref().unwrap_or(&path));
                 let after = match now.entry(&path) {
                     Ok(after) => after,
@@ -954,6 +961,8 @@ impl Watch {
                         }
                         passed.push(path);
                     }
+                    // It went while it was judged; should it come back, it differs again.
+                    Some(_) if matches!(self.live.node(&path), Ok(None)) => {}
                     Some(why) => {
                         let why = why.clone();
                         let after = now.node(&path).ok().flatten();
@@ -1152,20 +1161,13 @@ struct Differs {
     /// What was there before the first look and was of no concern until now.
     old: Vec<(PathBuf, Kept)>,
     /// Directories that were at another path before: where they are, and where they were.
-    moved: Vec<(PathBuf, PathBuf)>,
+    moved: Moved,
 }
 
 /// Whether a file can say which other files matter.
 fn is_settings(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
     name.is_some_and(|name| [".git", "config", "config.worktree", "commondir", "gitdir"].contains(&name))
-}
-
-/// Where a path was before, if a directory above it was moved.
-fn origin(moved: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
-    let above = moved.iter().filter(|(to, _)| path.starts_with(to) && path != to);
-    let (to, from) = above.max_by_key(|(to, _)| to.as_os_str().len())?;
-    Some(from.join(path.strip_prefix(to).ok()?))
 }
 
 /// Goes on with a first look, and gives what is still ahead, and how many directories were seen.

@@ -3,6 +3,7 @@
 //! The JSON form is the same in the command line's `--json`, in MCP and in Python. Messages for people and models are
 //! worded elsewhere.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -214,6 +215,29 @@ pub struct ChangeTotals {
     pub conflicts: u64,
 }
 
+impl From<shieling_changes::Counts> for ChangeTotals {
+    fn from(counts: shieling_changes::Counts) -> Self {
+        Self {
+            added: counts.added,
+            modified: counts.modified,
+            deleted: counts.deleted,
+            ..Self::default()
+        }
+    }
+}
+
+impl fmt::Display for ChangeTotals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            added,
+            modified,
+            deleted,
+            ..
+        } = self;
+        write!(f, "{added} added, {modified} modified, {deleted} deleted")
+    }
+}
+
 /// A path that both a command and somebody else changed in different ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -341,6 +365,11 @@ impl ReviewAnswer {
             Self::Failed => "the user said yes, and it could not be moved into the workspace",
         }
     }
+
+    /// Returns the answer in words after a semicolon; nothing if nobody was asked.
+    pub fn appended(answer: Option<Self>) -> String {
+        answer.map_or_else(String::new, |answer| format!("; {}", answer.text()))
+    }
 }
 
 /// Something that was held back until a person let it into the workspace.
@@ -391,9 +420,7 @@ impl HeldBack {
         } else {
             format!("{path}: ")
         };
-        let answer = self
-            .answer
-            .map_or_else(String::new, |answer| format!("; {}", answer.text()));
+        let answer = ReviewAnswer::appended(self.answer);
         format!("{named}{}{answer}; {}", self.because, self.instead)
     }
 }
@@ -598,6 +625,10 @@ pub struct Outcome {
 /// How much of an output is looked at for words that explain a failure, from its end: what made a command fail is told
 /// last.
 pub(crate) const LOOKED_AT: usize = 32 * 1024;
+
+/// How many of the last lines of an output are looked at where the status or the stream does not tell of a failure, as
+/// after `… 2>&1 | tail`, which shows ten lines and succeeds however the program ended.
+pub(crate) const LAST_LINES: usize = 12;
 
 /// The end of an output, in which words that explain a failure are looked for.
 pub(crate) fn end_of(text: &str) -> &str {

@@ -42,7 +42,7 @@ use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
 use crate::files::ContentCache;
 use crate::output::SpillTo;
-use crate::policy::{self, CarriedState, Decision, Policy, Text, Verdict};
+use crate::policy::{CarriedState, Decision, Policy, Text, Verdict};
 use crate::rate::{RateLimit, RateLimiter};
 use crate::request::{Command, Digest, Request};
 use crate::session::{Human, Jobs, NoHuman, RecordingSettings, Sessions};
@@ -225,7 +225,7 @@ impl Shieling {
             }
         }
         // Hidden paths are looked up only if the verdict depends on them.
-        let facts = if verdict.has_reason_of(policy::IGNORE) && matches!(self.place(), lookup::Place::Host) {
+        let facts = if verdict.may_use_hidden_paths() && matches!(self.place(), lookup::Place::Host) {
             let facts = facts.with_hidden_there(hidden::there(&self.policy, &self.workspace));
             verdict = self.policy.judge_read(&text, &facts);
             facts

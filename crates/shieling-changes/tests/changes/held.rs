@@ -230,6 +230,57 @@ fn an_undo_that_would_make_something_run_is_refused() {
 }
 
 #[test]
+fn an_undo_that_would_lead_to_what_was_written_since_is_refused() {
+    let tasks = "mkdir -p node_modules/p/.vscode; echo '{\"tasks\":[]}' > node_modules/p/.vscode/tasks.json";
+    for (there, first, second) in [
+        (
+            "git init -q; mkdir -p t/h; echo > t/h/pre-commit; git config core.hooksPath t/h",
+            "git config --unset core.hooksPath",
+            "echo 'touch fired' >> t/h/pre-commit",
+        ),
+        (
+            "git init -q; mkdir t; git config include.path ../t/config; echo > t/config",
+            "git config --unset include.path",
+            "git config -f t/config core.fsmonitor 'touch fired'",
+        ),
+        (
+            "git init -q; mkdir t; echo > t/x; git config alias.x '!t/x'",
+            "rm -rf .git",
+            "echo 'touch fired' > t/x",
+        ),
+        ("mkdir -p node_modules/p; ln -s node_modules/p x", "rm x", tasks),
+        (
+            "mkdir conf; echo > conf/tasks.json; ln -s conf .vscode",
+            "rm .vscode",
+            "echo evil > conf/tasks.json",
+        ),
+    ] {
+        let place = Place::new(there);
+        let mut set = place.stage(first);
+        assert!(place.commit(&mut set).id.is_some(), "{first}");
+        // What was there before is no reason.
+        place.store.undo(&mut set, &Surroundings::default()).expect(first);
+        assert!(place.commit(&mut set).id.is_some(), "{first}");
+        let mut later = place.stage(second);
+        let done = place.commit(&mut later);
+        assert!(
+            done.id.is_some() && done.judged.held_back == 0,
+            "{second}: {:?}",
+            done.judged.held
+        );
+        let before = place.tree();
+        let refused = place.store.undo(&mut set, &Surroundings::default());
+        assert!(
+            matches!(refused, Err(shieling_changes::ChangesError::Completes { .. })),
+            "{first}: {refused:?}"
+        );
+        assert_eq!(place.tree(), before);
+        // In the order in which they were made.
+        place.store.undo(&mut later, &Surroundings::default()).expect(second);
+    }
+}
+
+#[test]
 fn a_second_name_of_a_file_of_git_is_held_back() {
     let place = Place::new("git init -q; git init -q other; echo x > .git/objects/y");
     let mut set = place.stage("ln .git/config notes; ln .git/HEAD h2; ln .git/objects/y y");

@@ -104,6 +104,12 @@ impl Loaded {
         // Files go by their absolute paths.
         name.starts_with('/').then_some(name)
     }
+
+    /// Which file set this key, as an addition to a message; nothing for the command line.
+    pub(crate) fn set_in(&self, key: &str) -> String {
+        self.file_of(key)
+            .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)))
+    }
 }
 
 const COMMAND_LINE: &str = "the command line";

@@ -211,7 +211,7 @@ fn a_workspace_that_holds_the_state_directory_or_a_home_is_not_copied() {
                 .run();
             assert_eq!(ran.exit, Some(125), "{ran}");
             assert!(
-                ran.stderr.contains("`--workspace-copy` is refused") && ran.stderr.contains(word),
+                ran.stderr.contains("cannot be copied") && ran.stderr.contains(word),
                 "{variable} {ran}"
             );
         }

@@ -17,7 +17,7 @@ use shieling_container::{
 };
 use tempfile::tempdir;
 
-use super::support::{BUSYBOX, EMPTY, Engine, Kind, TOOLS, agents, command, engine, facade, run, turn, until};
+use super::support::{BUSYBOX, EMPTY, Engine, Kind, TOOLS, command, engine, facade, run, state, turn, until};
 
 /// A tree with something of each kind.
 fn tree() -> tempfile::TempDir {
@@ -76,7 +76,7 @@ async fn a_workspace_is_copied_into_memory_and_stays_as_it_is_here() {
         let progress: shieling_container::Progress =
             Arc::new(move |line: &str| tells.lock().unwrap().push(line.to_owned()));
         let options = copying(engine, BUSYBOX, place.path());
-        let container = Container::open(options, Choice::Auto, &engine.surroundings(), &agents(), Some(progress)).await;
+        let container = Container::open(options, Choice::Auto, &engine.surroundings(), &state(), Some(progress)).await;
         let container = Arc::new(container.unwrap());
         let outcome = run(&container, "id -u; a/link && cat secret && ls -ln . a/b; ls -ls sparse").await;
         assert_eq!(outcome.exit_code, Some(0), "{kind:?}: {outcome:?}");
@@ -310,7 +310,7 @@ async fn hundreds_of_megabytes_are_copied_in_little_memory_and_not_much_slower_t
 /// Set in the process that is killed.
 const KILLED: &str = "SHIELING_TEST_KILLED_WHILE_COPYING";
 /// Where it finds the agent program, and where it copies from and to.
-const AGENTS: &str = "SHIELING_TEST_AGENTS";
+const STATE: &str = "SHIELING_TEST_STATE";
 const PLACE: &str = "SHIELING_TEST_PLACE";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -323,8 +323,8 @@ async fn a_process_that_is_killed_while_it_copies_leaves_no_incomplete_file() {
             ..Surroundings::default()
         };
         let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
-        let agents = PathBuf::from(std::env::var_os(AGENTS).unwrap());
-        let container = Container::open(options, Choice::Auto, &surroundings, &agents, None)
+        let state = PathBuf::from(std::env::var_os(STATE).unwrap());
+        let container = Container::open(options, Choice::Auto, &surroundings, &state, None)
             .await
             .unwrap();
         let options = CopyOptions::default();
@@ -357,7 +357,7 @@ async fn a_process_that_is_killed_while_it_copies_leaves_no_incomplete_file() {
         let mut child = Program::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(KILLED, &engine.socket)
-            .env(AGENTS, agents())
+            .env(STATE, state())
             .env(PLACE, place.path())
             .stdout(Stdio::null())
             .spawn()
@@ -773,30 +773,26 @@ async fn a_workspace_that_holds_change_sets_the_agent_program_or_a_home_is_not_c
         home,
         fixed: Vec::new(),
     };
-    let (apart, agents_apart) = (root.join("sets"), root.join("agents"));
+    let (apart, state_apart) = (root.join("sets"), root.join("state"));
     let cases = [
         (
             both(work.join("state/changes"), None),
-            agents_apart.clone(),
+            state_apart.clone(),
             "change sets",
         ),
         // Neither a link nor that it is not there yet hides it.
         (
             both(root.join("link/state/changes"), None),
-            agents_apart.clone(),
+            state_apart.clone(),
             "change sets",
         ),
-        (both(root.clone(), None), agents_apart.clone(), "change sets"),
-        (
-            both(apart.clone(), Some(work.clone())),
-            agents_apart.clone(),
-            "the home",
-        ),
-        (both(apart.clone(), Some(work.join("old"))), agents_apart, "the home"),
-        (both(apart, None), work.join("state/agents"), "programs"),
-        (WorkspaceCopy::In, root.join("link/agents"), "programs"),
+        (both(root.clone(), None), state_apart.clone(), "change sets"),
+        (both(apart.clone(), Some(work.clone())), state_apart.clone(), "the home"),
+        (both(apart.clone(), Some(work.join("old"))), state_apart, "the home"),
+        (both(apart, None), work.join("state"), "programs"),
+        (WorkspaceCopy::In, root.join("link/state"), "programs"),
     ];
-    for (how, agents, word) in cases {
+    for (how, state, word) in cases {
         let mut options = Options::image(BUSYBOX);
         options.workspace = Some(work.clone());
         options.workspace_copy = Some(how.clone());
@@ -805,7 +801,7 @@ async fn a_workspace_that_holds_change_sets_the_agent_program_or_a_home_is_not_c
             docker_host: Some("unix:///nonexistent/engine".to_owned()),
             ..Surroundings::default()
         };
-        let error = Container::open(options, Choice::Auto, &nowhere, &agents, None)
+        let error = Container::open(options, Choice::Auto, &nowhere, &state, None)
             .await
             .unwrap_err();
         assert!(error.to_string().contains(word), "{how:?}: {error}");

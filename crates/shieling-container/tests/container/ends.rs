@@ -11,7 +11,7 @@ use shieling::outcome::Status;
 use shieling::policy::Policy;
 use shieling_testkit::First;
 
-use super::support::{BUSYBOX, Kind, TOOLS, agents, command, engine, facade, run, turn, until};
+use super::support::{BUSYBOX, Kind, TOOLS, command, engine, facade, run, state, turn, until};
 
 /// Weakness M23: what had timed out went on in the container.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,7 +90,7 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
 /// Set in the process that is killed.
 const KILLED: &str = "SHIELING_TEST_KILLED_WITH";
 /// Where it finds the agent program.
-const AGENTS: &str = "SHIELING_TEST_AGENTS";
+const STATE: &str = "SHIELING_TEST_STATE";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_a_process_that_was_killed() {
@@ -101,9 +101,9 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
             docker_host: Some(format!("unix://{}", socket.to_string_lossy())),
             ..shieling_container::Surroundings::default()
         };
-        let agents = PathBuf::from(std::env::var_os(AGENTS).unwrap());
+        let state = PathBuf::from(std::env::var_os(STATE).unwrap());
         let choice = shieling_container::Choice::Auto;
-        let container = shieling_container::Container::open(options, choice, &surroundings, &agents, None).await;
+        let container = shieling_container::Container::open(options, choice, &surroundings, &state, None).await;
         let container = Arc::new(container.unwrap());
         let outcome = run(&container, "sleep 600").await;
         panic!("its command ended: {outcome:?}");
@@ -116,7 +116,7 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
             // What fails in it is seen.
             .args(["--exact", name, "--nocapture"])
             .env(KILLED, &engine.socket)
-            .env(AGENTS, agents())
+            .env(STATE, state())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

@@ -17,7 +17,7 @@ use shieling_container::{Choice, Container, ContainerError, Options, Surrounding
 use shieling_testkit::extent;
 use tempfile::{TempDir, tempdir};
 
-use super::support::{BUSYBOX, Engine, Kind, agents, command, engine, facade, run, turn, until};
+use super::support::{BUSYBOX, Engine, Kind, command, engine, facade, run, state, turn, until};
 
 /// How long engines may take in these tests; a sixth of it for what they answer from memory.
 const ENGINE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -96,7 +96,7 @@ impl Fake {
             docker_host: Some(self.address()),
             ..Surroundings::default()
         };
-        Container::open(options, Choice::Auto, &surroundings, &agents(), None).await
+        Container::open(options, Choice::Auto, &surroundings, &state(), None).await
     }
 }
 
@@ -342,7 +342,7 @@ async fn open_by(engine: &Engine, socket: &Path, engine_timeout: Duration) -> Ar
         docker_host: Some(format!("unix://{}", socket.display())),
         ..Surroundings::default()
     };
-    let container = Container::open(options, Choice::Auto, &surroundings, &agents(), None).await;
+    let container = Container::open(options, Choice::Auto, &surroundings, &state(), None).await;
     Arc::new(container.unwrap())
 }
 

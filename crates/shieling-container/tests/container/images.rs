@@ -9,7 +9,7 @@ use shieling::environment::Environment as _;
 use shieling::request::Digest;
 use shieling_container::{Choice, Container, ContainerError, Preset, Progress, Pull, Run};
 
-use super::support::{BUSYBOX, EMPTY, FOREIGN, Kind, agents, engine, packed, run, turn};
+use super::support::{BUSYBOX, EMPTY, FOREIGN, Kind, engine, packed, run, state, turn};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entrypoints_and_health_checks_of_images_do_not_run() {
@@ -207,7 +207,7 @@ async fn an_image_is_pulled_with_progress_and_a_pull_that_breaks_off_says_why() 
         let progress: Progress = Arc::new(move |line: &str| tells.lock().unwrap().push(line.to_owned()));
         let mut options = engine.options(&image);
         options.run = Run::Image { image, pull };
-        let opened = Container::open(options, Choice::Auto, &engine.surroundings(), &agents(), Some(progress)).await;
+        let opened = Container::open(options, Choice::Auto, &engine.surroundings(), &state(), Some(progress)).await;
         let told = told.lock().unwrap().clone();
         (opened, told)
     };

@@ -27,8 +27,8 @@ impl Engine {
 
     /// Opens a container with these options.
     pub(crate) async fn open(&self, options: Options) -> Result<Container, ContainerError> {
-        let agents = agents();
-        Container::open(options, Choice::Auto, &self.surroundings(), &agents, None).await
+        let state = state();
+        Container::open(options, Choice::Auto, &self.surroundings(), &state, None).await
     }
 
     /// Options of this image that this engine can hold: one that ignores limits goes without.
@@ -50,15 +50,15 @@ impl Engine {
     }
 }
 
-/// Where the agent program is kept for all tests.
-pub(crate) fn agents() -> PathBuf {
+/// The state directory of all tests.
+pub(crate) fn state() -> PathBuf {
     static PLACE: OnceLock<TempDir> = OnceLock::new();
     let place = PLACE.get_or_init(|| {
         let place = tempfile::tempdir().expect("a directory");
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
         place
     });
-    place.path().join("agents")
+    place.path().to_owned()
 }
 
 /// A directory to work in that every user can write.

@@ -12,7 +12,7 @@ mod plain;
 mod pydantic;
 mod refusal;
 
-use shieling::outcome::{ChangeState, Changes, NetworkSummary, Outcome};
+use shieling::outcome::{ChangeState, Changes, NetworkSummary, Outcome, ReviewAnswer};
 use shieling::session::ViewResponse;
 
 use crate::dialect::Style;
@@ -101,17 +101,12 @@ fn staged(text: &mut String, changes: &Changes) {
     }
     let counts = match changes.totals {
         Some(totals) if totals.added + totals.modified + totals.deleted == 0 => return,
-        Some(totals) => format!(
-            "{} added, {} modified, {} deleted",
-            totals.added, totals.modified, totals.deleted
-        ),
+        Some(totals) => totals.to_string(),
         // In a direct workspace nothing is counted.
         None if changes.state == ChangeState::Committed => return,
         None => "not counted".to_owned(),
     };
-    let answer = changes
-        .answer
-        .map_or_else(String::new, |answer| format!("; {}", answer.text()));
+    let answer = ReviewAnswer::appended(changes.answer);
     match (changes.state, &changes.id) {
         (ChangeState::Committed, _) | (ChangeState::Conflict, None) => {}
         (ChangeState::Discarded, _) => add(

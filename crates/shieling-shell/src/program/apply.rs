@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::git_settings::{git_config, git_format, git_setting};
 use super::language::language;
-use super::parse::{Arguments, find_sub, parse};
+use super::parse::{Arguments, FoundSub, find_sub, parse};
 use super::start::{launch, launch_text};
 use super::table::{Bring, Operands, Program, Role, Value};
 use super::walks::leaves_out_name;
@@ -60,61 +60,40 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
     record(program, run, found, reader)
 }
 
-/// What the text calls a subcommand.
-fn named(sub: &Program, operands: &[Word]) -> String {
-    let first = operands.first().map(Word::shown).unwrap_or_default();
-    sub.names
-        .iter()
-        .find(|name| **name == first)
-        .or(sub.names.first())
-        .cloned()
-        .unwrap_or_default()
-}
-
-/// The subcommand with its arguments; options between the two words of its name are recorded.
+/// The subcommand with its name and its arguments; options between the two words of its name are recorded.
 fn resolve(
     program: &'static Program,
     operands: &[Word],
     run: &Run,
     reader: &mut Reader<'_>,
-) -> Result<Option<(&'static Program, Vec<Word>)>> {
-    let Some((sub, words)) = find_sub(program, operands) else {
+) -> Result<Option<(FoundSub, Vec<Word>)>> {
+    let Some(sub) = find_sub(program, operands) else {
         return Ok(None);
     };
-    let rest = &operands[words..];
-    if let Some((second, found, at)) = second_word(program, sub, rest) {
-        record_options(sub, run, &found, reader)?;
-        return Ok(Some((second, found.operands[at..].to_vec())));
+    let rest = &operands[sub.words..];
+    if let Some((second, found)) = second_word(program, &sub, rest) {
+        record_options(sub.program, run, &found, reader)?;
+        let rest = found.operands[second.words..].to_vec();
+        return Ok(Some((second, rest)));
     }
-    Ok(Some((sub, rest.to_vec())))
+    let rest = rest.to_vec();
+    Ok(Some((sub, rest)))
 }
 
-/// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those
-/// options and how many words of the operands belong to the name.
-pub(super) fn second_word(
-    program: &'static Program,
-    sub: &'static Program,
-    rest: &[Word],
-) -> Option<(&'static Program, Arguments, usize)> {
-    let name = sub.names.first()?;
-    if !program.subs.iter().any(|other| {
-        other.names[0]
-            .strip_prefix(name.as_str())
-            .is_some_and(|rest| rest.starts_with(' '))
-    }) {
+/// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those options.
+pub(super) fn second_word(program: &'static Program, sub: &FoundSub, rest: &[Word]) -> Option<(FoundSub, Arguments)> {
+    let mut names = program.subs.iter().flat_map(|other| &other.names);
+    let goes_on = |name: &str| name.strip_prefix(&*sub.name).is_some_and(|rest| rest.starts_with(' '));
+    if !names.any(|name| goes_on(name)) {
         return None;
     }
-    let found = super::parse::parse_leading(sub, rest);
+    let found = super::parse::parse_leading(sub.program, rest);
     let known: Vec<_> = found.operands.iter().take(2).map_while(Word::known).collect();
-    let (second, count) = (1..=known.len()).rev().find_map(|count| {
-        let full = format!("{name} {}", known[..count].join(" "));
-        program
-            .subs
-            .iter()
-            .find(|other| other.names[0] == full)
-            .map(|other| (other.program(), count))
+    let second = (1..=known.len()).rev().find_map(|count| {
+        let full = format!("{} {}", sub.name, known[..count].join(" "));
+        FoundSub::named(program, full, count)
     })?;
-    Some((second, found, count))
+    Some((second, found))
 }
 
 pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
@@ -145,16 +124,16 @@ pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments,
     };
     let inner = Run {
         args: rest,
-        name: format!("{} {}", run.name, named(sub, &operands)),
+        name: format!("{} {}", run.name, sub.name),
         ..run.clone()
     };
-    if let Some(name) = &sub.special
-        && (reader.programs().special)(name, sub, &inner, reader)?
+    if let Some(name) = &sub.program.special
+        && (reader.programs().special)(name, sub.program, &inner, reader)?
     {
         return Ok(());
     }
-    let found = parse(sub, &inner.args);
-    record(sub, &inner, found, reader)
+    let found = parse(sub.program, &inner.args);
+    record(sub.program, &inner, found, reader)
 }
 
 /// Records what options and operands do.
@@ -573,6 +552,24 @@ fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>)
     }
 }
 
+/// Whether what is not known of a word could make an address of it.
+fn may_be_an_address(word: &Word) -> bool {
+    let known = word.prefix();
+    let scheme = known.split(':').next().unwrap_or_default();
+    let begins = scheme
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"+-".contains(&byte));
+    let unknown = |atom: &crate::word::Atom| match atom {
+        crate::word::Atom::Hidden(hidden) => !matches!(hidden, crate::word::Hidden::Number),
+        crate::word::Atom::OneOf(choices) => choices
+            .iter()
+            .flatten()
+            .any(|atom| !matches!(atom, crate::word::Atom::Text(_))),
+        _ => false,
+    };
+    begins && word.atoms.iter().any(unknown)
+}
+
 /// Records what a word in this role means.
 pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     let by = Some(run.index);
@@ -693,7 +690,15 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             Action::Reads(word.clone())
         }
         Role::At => match word.prefix().find(['@', '<']) {
-            Some(at) => Action::Reads(word.after(at + 1)),
+            Some(at) => {
+                let path = word.after(at + 1);
+                // curl takes quotes around the path off, and settings of the part follow it.
+                let bare = path.known().and_then(|text| {
+                    let inner = text.strip_prefix('"')?;
+                    Some(Word::text(inner.split(['"', '\\']).next().unwrap_or_default(), span))
+                });
+                Action::Reads(bare.unwrap_or(path))
+            }
             None if word.known().is_some() => return Ok(()),
             None => Action::Reads(word.clone()),
         },
@@ -740,6 +745,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             return Ok(());
         }
         Role::ReadUrl if word.prefix().contains("://") => Action::Network(object.clone()),
+        Role::ReadUrl if may_be_an_address(word) => {
+            let because = "it could be an address, which is fetched; write `./` before the name of a file";
+            reader.doubt(Doubt::Argument, object.clone(), because, span, by);
+            Action::Reads(word.clone())
+        }
         Role::Below | Role::Besides | Role::ReadUrl => Action::Reads(word.clone()),
         Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return git_config(word, run, reader),

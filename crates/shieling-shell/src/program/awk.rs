@@ -86,7 +86,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             // What is printed goes on behind it in parentheses, and where an operand is missing.
             Token::Mark("\n") => {
                 let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-                let goes_on = depth > print_depth || matches!(before, Some(Token::Mark("," | "&&" | "||" | "\n")));
+                // Some go on behind any operator.
+                let is_operator = |token: &Token| match token {
+                    Token::Mark(mark) => !matches!(*mark, ";" | "{" | "}" | ")" | "]" | "++" | "--"),
+                    Token::Name(name) => name == "in",
+                    Token::Other => true,
+                    Token::Text(_) | Token::Coded | Token::Number => false,
+                };
+                let goes_on = depth > print_depth || before.is_some_and(is_operator);
                 printing &= goes_on;
             }
             Token::Mark(";" | "}" | "{") => printing = false,
@@ -106,9 +113,10 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                                         | Token::Name(_)
                                         | Token::Number
                                         | Token::Other
-                                        | Token::Mark("," | "&&" | "||" | "++" | "--")
+                                        | Token::Mark("," | "&&" | "||" | "++" | "--" | "]")
                                 )
-                            ),
+                            ) && (tokens.get(at.wrapping_sub(2)) != Some(&Token::Mark(")"))
+                                || closes_a_condition(&tokens[..at - 1])),
                     )
                 };
                 match command.filter(|_| plain) {
@@ -187,8 +195,14 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 rest = after;
             }
             '#' => rest = rest.find('\n').map_or("", |end| &rest[end..]),
-            '/' if starts_regex(&tokens)? => rest = regex(&rest[1..])?,
+            '/' if starts_regex(&tokens)? => {
+                // A value, behind which a slash divides.
+                tokens.push(Token::Number);
+                rest = regex(&rest[1..])?;
+            }
             ' ' | '\t' | '\r' => rest = &rest[1..],
+            // Blanks to some.
+            '\u{b}' | '\u{c}' => return None,
             '\\' if rest[1..].starts_with('\n') => rest = &rest[2..],
             '\\' if rest[1..].starts_with("\r\n") => rest = &rest[3..],
             'a'..='z' | 'A'..='Z' | '_' => {
@@ -209,11 +223,19 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 tokens.push(Token::Number);
             }
             '0'..='9' | '.' => {
-                let end = rest
-                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
-                    .unwrap_or(rest.len());
+                let end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+                rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+                if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+                    let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+                    if end(exponent) > 0 {
+                        rest = &exponent[end(exponent)..];
+                    }
+                }
+                // Where the number ends and a name begins, in `0x1f` or `1in`, every awk says otherwise.
+                if rest.starts_with(of_name) {
+                    return None;
+                }
                 tokens.push(Token::Number);
-                rest = &rest[end..];
             }
             _ => {
                 const MARKS: &[&str] = &[
@@ -249,9 +271,9 @@ fn starts_regex(tokens: &[Token]) -> Option<bool> {
         Some(Token::Mark("++" | "--")) => None,
         Some(Token::Text(_) | Token::Coded | Token::Number | Token::Mark("]")) => Some(false),
         Some(Token::Name(name)) => match name.as_str() {
-            "print" | "printf" | "return" | "case" | "in" | "do" | "else" => Some(true),
+            "print" | "printf" | "return" | "in" | "do" | "else" => Some(true),
             "length" | "exit" | "getline" | "next" | "nextfile" | "break" | "continue" | "delete" | "BEGIN" | "END"
-            | "BEGINFILE" | "ENDFILE" => None,
+            | "BEGINFILE" | "ENDFILE" | "case" => None,
             _ => Some(false),
         },
         Some(Token::Other) | Some(Token::Mark(_)) | None => Some(true),

@@ -173,10 +173,13 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 started = true;
                 let rest = &args[at..];
-                let length = rest
-                    .iter()
-                    .position(|word| matches!(word.known().as_deref(), Some(";" | "+")))
-                    .unwrap_or(rest.len());
+                // A plus ends it behind braces alone.
+                let is_end = |at: &usize| match rest[*at].known().as_deref() {
+                    Some(";") => true,
+                    Some("+") => *at > 0 && rest[*at - 1].known().is_none_or(|before| before == "{}"),
+                    Some(_) | None => false,
+                };
+                let length = (0..rest.len()).find(is_end).unwrap_or(rest.len());
                 // Names of files stand in for the braces: they start as the roots do.
                 let mut argv: Vec<Word> = rest[..length]
                     .iter()

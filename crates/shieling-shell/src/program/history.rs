@@ -44,6 +44,7 @@ const PATCH: &[&str] = &[
     "--binary",
     "--remerge-diff",
     "--diff-merges",
+    "--check",
     "--dd",
 ];
 
@@ -67,9 +68,9 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         }
         let git = find("git")?;
         let found = parse(git, &command.argv[1..]);
-        let (sub, words) = find_sub(git, &found.operands)?;
-        let rest = &found.operands[words..];
-        let found = parse(sub, rest);
+        let sub = find_sub(git, &found.operands)?;
+        let rest = &found.operands[sub.words..];
+        let found = parse(sub.program, rest);
         let given = |names: &[&str]| {
             found
                 .options
@@ -91,7 +92,7 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         let brief = given(BRIEF) && !patch && !given(OTHER_OBJECTS);
         // Of each commit that touches what was chosen, the whole.
         let whole = given(&["--full-diff"]);
-        Some(match sub.names.first().map(String::as_str)? {
+        Some(match sub.name.as_str() {
             // An object that is no commit is printed whole, whatever the options say.
             "show" => {
                 let commits = found.before_dashes.unwrap_or(found.operands.len());
@@ -117,7 +118,17 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
                         .take(revisions.saturating_sub(pattern))
                         .any(|word| looks_like_revision(word.prefix()))
             }
-            "cat-file" => !limited && !given(&["-t", "-s", "-e"]),
+            "cat-file" => {
+                // What is always a commit: of it a header is printed.
+                let of_head = |word: &Word| {
+                    let name = word.known();
+                    name.is_some_and(|name| name == "HEAD" || name.starts_with("HEAD~") && names_a_commit(&name))
+                };
+                let is_header = found.operands.last().is_some_and(of_head);
+                !limited && !is_header && !given(&["-t", "-s", "-e"])
+            }
+            // Of three trees it prints what differs; of two commits, it makes a tree.
+            "merge-tree" => found.operands.len() > 2,
             "archive" | "format-patch" | "fast-export" | "bundle create" => !limited,
             // From the index, that is; from a commit, more than is there now may come back.
             "checkout" => {

@@ -9,7 +9,16 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
     let Some(program) = run.program else { return };
     let by = Some(run.index);
     let Some(text) = word.known() else {
-        if !program.opens.is_empty() {
+        // Modules are named at the beginning alone.
+        let of_modules = program
+            .opens
+            .iter()
+            .all(|name| matches!(name.as_str(), "import" | "include"));
+        let begins_otherwise = word
+            .prefix()
+            .trim_start()
+            .starts_with(['.', '[', '{', '(', '$', '@', '"']);
+        if !program.opens.is_empty() && !(of_modules && begins_otherwise) {
             // Whatever is put in could be one of them.
             let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
             reader.effect(Action::Reads(path), word.shown(), word.span, by, Via::Operand);

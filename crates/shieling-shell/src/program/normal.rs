@@ -3,7 +3,7 @@
 
 use super::apply::second_word;
 
-use super::parse::{Arguments, find_sub, meant, parse};
+use super::parse::{Arguments, FoundSub, find_sub, meant, parse};
 use super::table::{Choice, Program, Role, Value, find};
 use crate::word::{Atom, Fields, Known, Word};
 
@@ -11,7 +11,7 @@ use crate::word::{Atom, Fields, Known, Word};
 #[derive(Debug, Clone)]
 pub struct Normal {
     program: String,
-    sub: Option<&'static Program>,
+    sub: Option<FoundSub>,
     options: Vec<(&'static Choice, Option<Word>)>,
     operands: Vec<Word>,
     /// Options that no table knows, as they are written.
@@ -162,21 +162,22 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
         ..found
     });
     match find_sub(table, &operands) {
-        Some((sub, words)) => {
-            let rest = &operands[words..];
-            match second_word(table, sub, rest) {
-                Some((second, found, at)) => {
+        Some(sub) => {
+            let rest = &operands[sub.words..];
+            match second_word(table, &sub, rest) {
+                Some((second, found)) => {
+                    let (program, rest) = (second.program, found.operands[second.words..].to_vec());
                     normal.sub = Some(second);
-                    let rest = found.operands[at..].to_vec();
                     normal.take(Arguments {
                         operands: Vec::new(),
                         ..found
                     });
-                    normal.take(parse(second, &rest));
+                    normal.take(parse(program, &rest));
                 }
                 None => {
+                    let program = sub.program;
                     normal.sub = Some(sub);
-                    normal.take(parse(sub, rest));
+                    normal.take(parse(program, rest));
                 }
             }
         }
@@ -190,7 +191,8 @@ pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
 
 impl Normal {
     fn take(&mut self, found: Arguments) {
-        let program = self.sub.or(find(&self.program));
+        let sub = self.sub.as_ref().map(|sub| sub.program);
+        let program = sub.or(find(&self.program));
         // As an option, the only word leaves nothing to be removed.
         let only = match (&*found.operands, &*found.doubtful) {
             ([operand], [word]) => operand.fields == Fields::One && operand == word && program.is_some_and(removes),
@@ -204,27 +206,25 @@ impl Normal {
         self.operands.extend(found.operands);
         self.strange.extend(found.strange);
         // git's own way to say `--force` inside an operand.
-        if self.sub.is_some_and(|sub| sub.names.iter().any(|name| name == "push"))
-            && self.program == "git"
+        if self.program == "git"
+            && let Some(sub) = self.sub.as_ref().filter(|sub| sub.name == "push")
             && self.operands.iter().any(|word| word.prefix().starts_with('+'))
-            && let Some(force) = self.sub.and_then(|sub| {
-                sub.options
-                    .iter()
-                    .find(|choice| choice.spellings.iter().any(|own| own == "--force"))
-            })
+            && let Some(force) = sub
+                .program
+                .options
+                .iter()
+                .find(|choice| choice.spellings.iter().any(|own| own == "--force"))
         {
             self.options.push((force, None));
         }
     }
 
-    /// Whether two subcommands of its program have names that stand for the same one.
-    fn is_same(&self, own: &Program, wanted: &Program) -> bool {
-        let Some(program) = find(&self.program).filter(|program| !program.same.is_empty()) else {
-            return false;
-        };
-        let meant = |name: &String| meant(program, name).unwrap_or(name).to_owned();
-        let wanted: Vec<String> = wanted.names.iter().map(meant).collect();
-        own.names.iter().map(meant).any(|own| wanted.contains(&own))
+    /// Whether one subcommand of its program is the other, or begins with its name: `remote add` is a `remote`.
+    fn is_sub(&self, own: &str, wanted: &str) -> bool {
+        let same = |program| meant(program, own).unwrap_or(own) == meant(program, wanted).unwrap_or(wanted);
+        own.strip_prefix(wanted)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            || find(&self.program).is_some_and(same)
     }
 
     /// Whether this command is the one that `rule` describes, whatever else it says.
@@ -241,19 +241,9 @@ impl Normal {
             };
         };
         let otherwise = if self.unsure { Known::Maybe } else { Known::No };
-        if let Some(sub) = rule.sub {
-            need(match self.sub {
-                Some(own) if std::ptr::eq(own, sub) => Known::Yes,
-                Some(own) if self.is_same(own, sub) => Known::Yes,
-                // `remote add` is a `remote`.
-                Some(own)
-                    if own
-                        .names
-                        .iter()
-                        .any(|name| sub.names.iter().any(|wanted| name.starts_with(&format!("{wanted} ")))) =>
-                {
-                    Known::Yes
-                }
+        if let Some(sub) = &rule.sub {
+            need(match &self.sub {
+                Some(own) if self.is_sub(&own.name, &sub.name) => Known::Yes,
                 Some(_) => Known::No,
                 None => otherwise,
             });

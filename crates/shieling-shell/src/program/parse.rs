@@ -267,7 +267,6 @@ fn is_number(program: &Program, prefix: &str, word: &Word) -> bool {
         && word.known().is_some()
 }
 
-/// The subcommand that these operands name, with the number of words of its name.
 /// The subcommand that another name or an abbreviation stands for.
 pub(super) fn meant<'a>(program: &'a Program, name: &str) -> Option<&'a str> {
     let same = |name: &str| {
@@ -290,19 +289,40 @@ pub(super) fn meant<'a>(program: &'a Program, name: &str) -> Option<&'a str> {
     found.all(|other| other == first).then_some(first)
 }
 
-pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
+/// A subcommand that a command line names.
+#[derive(Debug, Clone)]
+pub(super) struct FoundSub {
+    /// What is known of it, and of those that share its block.
+    pub(super) program: &'static Program,
+    /// Its own name, whether that or another one is written.
+    pub(super) name: String,
+    /// How many operands are its name.
+    pub(super) words: usize,
+}
+
+impl FoundSub {
+    /// The subcommand that is called exactly so.
+    pub(super) fn named(program: &'static Program, name: String, words: usize) -> Option<Self> {
+        let sub = program.subs.iter().find(|sub| sub.names.contains(&name.as_str()))?;
+        Some(Self {
+            program: sub.program(),
+            name,
+            words,
+        })
+    }
+}
+
+/// The subcommand that these operands name.
+pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<FoundSub> {
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
-    (1..=known.len())
-        .rev()
-        .find_map(|count| {
-            let name = known[..count].join(" ");
-            let own = |name: &str| program.subs.iter().find(|sub| sub.names.contains(&name));
-            own(&name)
-                .or_else(|| own(meant(program, &name)?))
-                .map(|sub| (sub.program(), count))
-        })
-        .or_else(|| {
-            let other = program.subs.iter().find(|sub| sub.names.contains(&"*"))?;
-            (!known.is_empty()).then(|| (other.program(), 1))
-        })
+    let exactly = (1..=known.len()).rev().find_map(|count| {
+        let name = known[..count].join(" ");
+        FoundSub::named(program, name.clone(), count)
+            .or_else(|| FoundSub::named(program, meant(program, &name)?.to_owned(), count))
+    });
+    exactly.or_else(|| {
+        let name = known.first()?.to_string();
+        let other = FoundSub::named(program, "*".to_owned(), 1)?;
+        Some(FoundSub { name, ..other })
+    })
 }

@@ -67,7 +67,7 @@ pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Star
     let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
     let mut program = find(name)?;
     if !rest.is_empty() {
-        program = find_sub(program, &[Word::text(rest, Span::default())])?.0;
+        program = find_sub(program, &[Word::text(rest, Span::default())])?.program;
     }
     // What is not known of the value is what was there before, or what a configured program prints.
     let known = options.iter().map(|atom| match atom {
@@ -184,10 +184,9 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
             if !found.strange.is_empty() {
                 return None;
             }
-            let (sub, words) = find_sub(program, &found.operands)?;
-            let operands = found.operands[words..].to_vec();
-            program = sub;
-            found = parse(sub, &operands);
+            let sub = find_sub(program, &found.operands)?;
+            program = sub.program;
+            found = parse(program, &found.operands[sub.words..]);
         }
         let understood = found.strange.is_empty() && found.doubtful.is_empty();
         program.prints.filter(|_| understood).map(Printed::Text)
@@ -209,6 +208,17 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
         spellings.any(|own| wanted.contains(own))
     };
     found.strange.is_empty() && found.doubtful.is_empty() && given(with) && !given(unless)
+}
+
+/// Whether a command prints its input as it is.
+pub(crate) fn passes_on(command: &Invocation) -> bool {
+    let is_plain = command
+        .argv
+        .iter()
+        .skip(1)
+        .all(|word| word.known().as_deref() == Some("-"));
+    let program = command.program().filter(|_| !command.more).and_then(|name| find(&name));
+    is_plain && program.is_some_and(|program| program.passes_on)
 }
 
 /// Whether a command prints some lines of its input, each as it is: whether they end with NUL instead. Nothing if it does
@@ -253,7 +263,7 @@ pub fn reads_by_itself(command: &Invocation) -> bool {
         return plain(program);
     }
     let found = parse(program, &command.argv[1..]);
-    find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
+    find_sub(program, &found.operands).is_some_and(|sub| plain(sub.program))
 }
 
 /// What those commands print whose output depends on how they are used.

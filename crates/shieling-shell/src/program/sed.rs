@@ -26,10 +26,8 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
         reader.doubt(Doubt::Argument, object, because, span, by);
-        if word.known().is_none() {
-            // What is put in could end the expression and add a command.
-            reader.unknown_launch(word, run);
-        }
+        // A command of its own can stand in it, or what is put in could end the expression and add one.
+        reader.unknown_launch(word, run);
         return Ok(());
     };
     for touch in touched.into_iter().flatten() {
@@ -212,29 +210,42 @@ fn delimited(text: &str, delimiter: char, brackets: Brackets) -> Option<&str> {
             }
             let body = body.strip_prefix(']').unwrap_or(body);
             let start = text.len() - body.len();
-            skip_to = closing(body, brackets).map_or(0, |end| start + end + 1);
+            skip_to = closing(body, brackets)?.map_or(0, |end| start + end + 1);
         }
     }
     None
 }
 
-/// Where brackets close, of which this is the rest.
-fn closing(body: &str, brackets: Brackets) -> Option<usize> {
+/// Where brackets close, of which this is the rest, if they do; nothing where it holds a class that not every sed reads
+/// alike: GNU's takes the `.` of `[...]` for a part of its end.
+fn closing(body: &str, brackets: Brackets) -> Option<Option<usize>> {
     let mut rest = body;
     loop {
-        let next = rest.find([']', '['])?;
+        let Some(next) = rest.find([']', '[']) else {
+            return Some(None);
+        };
         let at = body.len() - rest.len() + next;
         let inner = &rest[next..];
         if inner.starts_with(']') {
-            return Some(at);
+            return Some(Some(at));
         }
         let class = [("[:", ":]"), ("[=", "=]"), ("[.", ".]")]
             .into_iter()
             .find_map(|(open, close)| {
                 let class = inner.strip_prefix(open).filter(|_| brackets == Brackets::WithClasses)?;
-                class.find(close).map(|end| &class[end + close.len()..])
+                Some(
+                    class
+                        .find(close)
+                        .map(|end| (&class[..end], &class[end + close.len()..])),
+                )
             });
-        rest = class.unwrap_or(&inner[1..]);
+        rest = match class {
+            None => &inner[1..],
+            Some(Some((name, behind))) if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                behind
+            }
+            Some(_) => return None,
+        };
     }
 }
 

@@ -655,6 +655,14 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             inline = true;
             super::code::code(word, run, reader)?;
         }
+        // To `-n`, `-p` and `<>` such a name is a command.
+        if run.name.starts_with("perl") {
+            let text = word.known().unwrap_or_default().into_owned();
+            let pipe = text.trim().strip_suffix('|').or_else(|| text.trim().strip_prefix('|'));
+            if let Some(command) = pipe.filter(|_| at > 0 && !follows) {
+                reader.shell_text(&Word::text(command, word.span), Some(run.index))?;
+            }
+        }
         // Some modules run what they are fed, and others a file or module, which can be that.
         let fed = |word: &Word| {
             super::code::is_standard_input(word) || word.known().is_none_or(|name| READS_CODE.contains(&&*name))
@@ -961,8 +969,10 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
         match text.as_deref() {
             Some(text) if text.starts_with('+') => {
                 let command = text.trim_start_matches('+');
-                let harmless =
-                    command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
+                // What stands behind a line end, or behind a command of one letter, is the next command.
+                let searches = command.starts_with(['/', '?']) && !command.contains(['\n', '\r']);
+                let number = command.trim_start_matches(|letter: char| letter.is_ascii_digit());
+                let harmless = searches || matches!(number, "" | "G" | "F" | "g" | "p" | "%");
                 if !harmless {
                     let because = format!("`{}` runs this when it starts", run.name);
                     reader.doubt_option(Doubt::Setting, word, because, Some(run.index));

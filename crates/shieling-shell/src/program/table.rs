@@ -133,6 +133,7 @@
 //! | `tracked unless --no-index` | it walks through files that git tracks alone, but with one of these options |
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
+//! | `passes-on` | without options it prints its standard input as it is |
 //! | `lines` | it prints some lines of its standard input, each as it is; `lines with -r -u` only with no other options than these |
 //! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
@@ -159,7 +160,8 @@
 //! subcommand is `unknown`; an abbreviated one too. A program with `sub`
 //! blocks and no known subcommand on the line brings about its own `always` effects.
 //! `same OTHER | ANOTHER = NAME`, among the program's own lines: other names of a subcommand, also where they have blocks
-//! of their own. `abbreviates`: so is what only one of all these names begins with.
+//! of their own. `abbreviates`: so is what only one of all these names begins with. `subs of docker compose`: the program
+//! also has all subcommands of `compose`, a subcommand of `docker`.
 //! `include NAME` copies the option lines of the block `options NAME` (a block that is no program,
 //! started by `options NAME` at the left margin), so that shared options are written once.
 //!
@@ -574,11 +576,12 @@ impl<T> Named<T> {
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
-    pub(crate) names: Vec<String>,
     pub(crate) operands: Operands,
     pub(crate) options: Vec<Choice>,
     pub(crate) always: Vec<Bring>,
     pub(crate) subs: Vec<Sub>,
+    /// A subcommand of another program, whose own are subcommands of this one, too.
+    pub(crate) subs_of: Option<(String, String)>,
     /// Other names of subcommands, with the one that they stand for.
     pub(crate) same: Vec<(String, String)>,
     /// Whether subcommands may be abbreviated.
@@ -617,6 +620,8 @@ pub(crate) struct Program {
     pub(crate) names_alone: Option<(Vec<String>, Vec<String>)>,
     /// With which options, and no others, it prints some lines of its standard input, each as it is.
     pub(crate) lines: Option<Vec<String>>,
+    /// Whether without options it prints all of its standard input as it is.
+    pub(crate) passes_on: bool,
     /// Whether it runs code of another language than the shell's.
     pub(crate) interpreter: Option<Named<()>>,
     /// Whether it runs a file that is named among its arguments.
@@ -645,7 +650,7 @@ pub(crate) struct Program {
 /// A subcommand, read when it is first asked for: some programs have hundreds.
 #[derive(Debug, Clone)]
 pub(crate) struct Sub {
-    pub(crate) names: &'static [&'static str],
+    pub(crate) names: Vec<&'static str>,
     block: &'static str,
     parsed: OnceLock<Program>,
 }
@@ -657,7 +662,7 @@ impl Sub {
     }
 
     fn read(&self) -> (Program, Vec<String>) {
-        parse(self.names.iter().map(|name| (*name).to_owned()).collect(), self.block)
+        parse(self.block)
     }
 }
 
@@ -745,6 +750,7 @@ impl Program {
                 };
                 spellings.extend(words.map(str::to_owned));
             }
+            "passes-on" => self.passes_on = true,
             "lines" => {
                 let mut words = rest.split_whitespace();
                 if !matches!(words.next(), None | Some("with")) {
@@ -801,6 +807,14 @@ impl Program {
                     other => return Err(format!("`prints {other}` means nothing")),
                 });
             }
+            "subs" => {
+                let (other, above) = rest
+                    .strip_prefix("of ")
+                    .and_then(|of| of.split_once(' '))
+                    .filter(|(other, _)| number_of(other).is_some())
+                    .ok_or_else(|| format!("`{line}` is not understood"))?;
+                self.subs_of = Some((other.to_owned(), above.to_owned()));
+            }
             "include" => self
                 .options
                 .extend(shared(rest).ok_or_else(|| format!("no options are called `{rest}`"))?),
@@ -854,19 +868,32 @@ struct Block {
 
 impl Block {
     /// The block of this program, with where its subcommands are.
-    fn read(&self, names: Vec<String>) -> (Program, Vec<String>) {
+    fn read(&self) -> (Program, Vec<String>) {
         let table = &TABLES[self.table];
-        let text = table.text;
-        let (mut program, faults) = parse(names, &text[self.own.0..self.own.1]);
-        let sub = |(names, start, end): &(&'static [&'static str], usize, usize)| Sub {
-            names,
-            block: &text[*start..*end],
-            parsed: OnceLock::new(),
-        };
-        program.subs = self.subs.iter().map(sub).collect();
+        let (mut program, faults) = parse(&table.text[self.own.0..self.own.1]);
+        program.subs = self.subs_below("");
+        if let Some((other, above)) = &program.subs_of
+            && let Some(number) = number_of(other)
+        {
+            program.subs.extend(BLOCKS[number].subs_below(&format!("{above} ")));
+        }
         program.is_rough = table.is_rough;
         program.is_for_projects = table.is_for_projects;
         (program, faults)
+    }
+
+    /// The subcommands whose names begin so, by what follows.
+    fn subs_below(&self, above: &str) -> Vec<Sub> {
+        let text = TABLES[self.table].text;
+        let sub = |(names, start, end): &(&'static [&'static str], usize, usize)| {
+            let names: Vec<_> = names.iter().filter_map(|name| name.strip_prefix(above)).collect();
+            (!names.is_empty()).then(|| Sub {
+                names,
+                block: &text[*start..*end],
+                parsed: OnceLock::new(),
+            })
+        };
+        self.subs.iter().filter_map(sub).collect()
     }
 }
 
@@ -910,11 +937,8 @@ fn lines(block: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads the lines of a program or a subcommand; every line that cannot be read is reported.
-fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
-    let mut program = Program {
-        names,
-        ..Program::default()
-    };
+fn parse(block: &'static str) -> (Program, Vec<String>) {
+    let mut program = Program::default();
     let mut faults = Vec::new();
     for line in lines(block).filter(|line| example(line).is_none()) {
         faults.extend(program.line(line, &shared).err());
@@ -945,9 +969,14 @@ pub(super) fn without_version(name: &str) -> &str {
 }
 
 fn exactly(name: &str) -> Option<&'static Program> {
+    let number = number_of(name)?;
+    Some(READ[number].get_or_init(|| BLOCKS[number].read().0))
+}
+
+/// The number of the block of a program.
+fn number_of(name: &str) -> Option<usize> {
     let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
-    let number = NAMES[place].1;
-    Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))
+    Some(NAMES[place].1)
 }
 
 /// Whether a table describes a program, by its name without directories.
@@ -994,7 +1023,7 @@ mod tests {
     fn every_line_of_every_table_is_understood() {
         let mut faults = Vec::new();
         for block in &BLOCKS {
-            let (program, mut found) = block.read(Vec::new());
+            let (program, mut found) = block.read();
             found.extend(program.subs.iter().flat_map(|sub| sub.read().1));
             let file = TABLES[block.table].name;
             faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));

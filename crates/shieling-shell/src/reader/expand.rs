@@ -109,7 +109,7 @@ impl Reader<'_> {
     /// The words that the pieces of a word become.
     fn expand(&mut self, text: &str, pieces: &[Piece], place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
         if let [only] = pieces
-            && let Some(split) = self.split(only, span)
+            && let Some(split) = self.split(only, span).or_else(|| self.elements(only, span))
         {
             return Ok(split);
         }
@@ -285,6 +285,43 @@ impl Reader<'_> {
                 })
                 .collect(),
         )
+    }
+
+    /// The elements of an array that is known, in order: `"${name[@]}"`.
+    fn elements(&mut self, piece: &Piece, span: Span) -> Option<Vec<Word>> {
+        let PieceKind::DoubleQuoted(inner) = &piece.kind else {
+            return None;
+        };
+        let [
+            Piece {
+                kind: PieceKind::Parameter(expansion),
+                ..
+            },
+        ] = inner.as_slice()
+        else {
+            return None;
+        };
+        let Expansion {
+            parameter: Parameter::All { name, separate: true },
+            indirect: false,
+            operation: Operation::Value,
+        } = &**expansion
+        else {
+            return None;
+        };
+        self.looked_up = true;
+        let elements = self
+            .variables
+            .list(name)
+            .filter(|_| self.defined.assigned.contains(name))?;
+        self.expanded += elements.len();
+        let word = |atoms: &Vec<Atom>| Word {
+            written: crate::word::show(atoms).into(),
+            atoms: atoms.as_slice().into(),
+            fields: Fields::One,
+            span,
+        };
+        Some(elements.iter().map(word).collect())
     }
 
     /// The values of a variable, if the text assigns it.

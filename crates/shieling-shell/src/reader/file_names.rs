@@ -2,9 +2,9 @@
 
 use super::{Input, Reader, Run};
 use crate::program;
-use crate::reading::{Action, Invocation, NamesIn, Splits, Via, Walk};
+use crate::reading::{Action, Invocation, Kind, NamesIn, Splits, Via, Walk};
 use crate::span::Span;
-use crate::syntax::tree::{Command, Item};
+use crate::syntax::tree::{Command, Item, RedirectKind};
 use crate::variables::HOME;
 use crate::word::{Atom, Hidden, Word, joined};
 
@@ -34,9 +34,19 @@ impl Reader<'_> {
         let Command::Simple(simple) = command else {
             return Input::Unknown;
         };
-        let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
+        let is_redirected = |item: &Item| matches!(item, Item::Redirect(_));
+        let is_fed = |item: &Item| match item {
+            Item::Redirect(redirect) => matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString),
+            _ => true,
+        };
+        let mut items = simple.prefix.iter().chain(&simple.suffix);
+        let fed_alone = items.all(is_fed);
+        let redirected = simple.suffix.iter().any(is_redirected);
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
+            Some([only]) if fed_alone && !self.may_be_defined(only) && program::passes_on(only) => {
+                self.fed_with.clone()
+            }
             Some([only]) if !redirected && !self.may_be_defined(only) => {
                 match super::printed::printed_text(only, self.plain_sh) {
                     Some(text) => Input::Text(text),
@@ -48,6 +58,15 @@ impl Reader<'_> {
             }
             _ => Input::Unknown,
         }
+    }
+
+    /// Whether what the commands since `first` print holds a text that stands in the text: one that they were fed or were
+    /// given since so many of them, or that a function prints.
+    pub(super) fn may_print_texts(&self, first: usize, texts: usize) -> bool {
+        let commands = self.reading.commands.get(first..).unwrap_or_default();
+        self.texts_given > texts
+            || matches!(self.input, Input::Text(_) | Input::Altered)
+            || commands.iter().any(|command| command.kind == Kind::Function)
     }
 
     /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since

@@ -168,6 +168,7 @@ impl Reader<'_> {
             Kind::Program
         };
         let index = self.reading.commands.len();
+        self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf") && launch.argv.len() > 1);
         self.reading.commands.push(Invocation {
             argv: launch.argv.clone(),
             span: launch.span,

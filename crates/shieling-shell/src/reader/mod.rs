@@ -55,6 +55,8 @@ enum Input {
     File(Word),
     /// Names of files that a program found.
     Names(FoundNames),
+    /// Text of which a part stands in the text, changed by what it went through.
+    Altered,
     /// Data that the text does not show.
     Unknown,
 }
@@ -174,12 +176,16 @@ pub(crate) struct Reader<'a> {
     /// Whether the body of a function is being walked.
     in_function: bool,
     input: Input,
+    /// What the last simple command was fed.
+    fed_with: Input,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
     /// Whether words stay whole where they stand: in an assignment and in `[[ … ]]`.
     whole_words: bool,
     /// Whether names of files, of which blanks are part, were expanded again so that they split.
     split_names: bool,
+    /// How many texts that stand in the text were printed or fed to something so far.
+    texts_given: usize,
     /// Whether the file names that the text uses are known to be plain.
     names_are_plain: bool,
     /// What is launched here is given these names that were found.
@@ -325,9 +331,11 @@ impl<'a> Reader<'a> {
             ends_loop: false,
             in_function: false,
             input: Input::Nothing,
+            fed_with: Input::Nothing,
             plain_sh: false,
             whole_words: false,
             split_names: false,
+            texts_given: 0,
             names_are_plain: false,
             fed: None,
             depth: 0,
@@ -602,6 +610,10 @@ impl Reader<'_> {
         let code = self.programs.code;
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
+            Input::Altered => {
+                self.runs_what_it_is_fed(run);
+                Ok(())
+            }
             Input::Nothing | Input::File(_) | Input::Names(_) | Input::Unknown => Ok(()),
         }
     }
@@ -623,13 +635,17 @@ impl Reader<'_> {
                 self.effect_on(Action::RunsFile, &file, Some(run.index), Via::Operand);
                 Ok(())
             }
-            Input::Nothing | Input::Names(_) | Input::Unknown => {
-                let object = self.written(run.span);
-                let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
-                self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));
+            Input::Nothing | Input::Names(_) | Input::Altered | Input::Unknown => {
+                self.runs_what_it_is_fed(run);
                 Ok(())
             }
         }
+    }
+
+    fn runs_what_it_is_fed(&mut self, run: &Run) {
+        let object = self.written(run.span);
+        let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
+        self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));
     }
 }
 

@@ -160,7 +160,7 @@ impl Reader<'_> {
             Input::Text(words) => words.iter().try_for_each(|word| self.own_text(word, Some(run.index))),
             Input::File(file) => self.shell_file(&file, run),
             // Also where nothing is attached yet: somebody may write to it later.
-            Input::Nothing | Input::Names(_) | Input::Unknown => {
+            Input::Nothing | Input::Names(_) | Input::Altered | Input::Unknown => {
                 let object = self.written(run.span);
                 self.doubt(
                     Doubt::Launch,

@@ -160,10 +160,17 @@ impl Reader<'_> {
     fn stages(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         let outer = self.input.clone();
         for (stage, command) in pipeline.seq.iter().enumerate() {
-            let (first, effects) = (self.reading.commands.len(), self.reading.effects.len());
+            let (first, effects, texts) = (
+                self.reading.commands.len(),
+                self.reading.effects.len(),
+                self.texts_given,
+            );
             self.command(command, source)?;
             if stage + 1 < pipeline.seq.len() {
-                self.input = self.output_of(command, first, effects);
+                self.input = match self.output_of(command, first, effects) {
+                    Input::Unknown if self.may_print_texts(first, texts) => Input::Altered,
+                    output => output,
+                };
             }
         }
         self.input = outer;
@@ -176,7 +183,7 @@ impl Reader<'_> {
                 self.node()?;
                 let outer = self.input.clone();
                 let result = self.simple(simple, source);
-                self.input = outer;
+                self.fed_with = std::mem::replace(&mut self.input, outer);
                 result
             }
             Command::Compound(compound, redirects) => {
@@ -627,13 +634,22 @@ impl Reader<'_> {
             }
             AssignmentValue::Array(elements) => {
                 self.found.assign(&assignment.name, Vec::new());
+                let mut list = (!assignment.append).then(Vec::new);
                 for (subscript, value) in elements {
                     if let Some(subscript) = subscript {
                         self.subscript(&assignment.name, subscript, span)?;
+                        list = None;
                     }
                     for word in self.words(value, source)? {
+                        list = list.filter(|_| word.fields == Fields::One).map(|mut list| {
+                            list.push(word.atoms.to_vec());
+                            list
+                        });
                         self.assign(&assignment.name, element(&word), span)?;
                     }
+                }
+                if let Some(list) = list {
+                    self.found.assign_list(&assignment.name, list);
                 }
                 Ok(())
             }
@@ -935,9 +951,13 @@ impl Reader<'_> {
                 }
             }
             Target::ProcessSubstitution(list) => {
+                let texts = self.texts_given;
                 self.process_substitution(list, source)?;
                 if standard_input {
-                    self.input = Input::Unknown;
+                    self.input = match self.texts_given > texts {
+                        true => Input::Altered,
+                        false => Input::Unknown,
+                    };
                 }
             }
         }
@@ -945,6 +965,7 @@ impl Reader<'_> {
     }
 
     fn feed(&mut self, standard_input: bool, atoms: Vec<Atom>, span: Span) {
+        self.texts_given += 1;
         if standard_input {
             let word = Word {
                 atoms: atoms.into(),

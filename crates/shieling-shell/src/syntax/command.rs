@@ -369,7 +369,10 @@ impl Parser<'_> {
                 self.at = before;
             }
         }
-        let body = Box::new(self.command()?);
+        let body = match self.command()? {
+            Command::Function(_) | Command::Compound(CompoundCommand::Coprocess { .. }, _) => return self.error(),
+            body => Box::new(body),
+        };
         Ok(CompoundCommand::Coprocess {
             name,
             body,

@@ -562,6 +562,20 @@ fn what_reviewers_got_past_an_earlier_watch_is_taken_back() {
             &["mkdir emb; git init -q emb; git -C emb config core.worktree ../../.git"],
             "emb/.git/config",
         ),
+        (
+            &[
+                "git init -q .git/objects/ab/x; git -C .git/objects/ab/x config core.fsmonitor ./x; ln -s .git/objects/ab/x proj",
+            ],
+            "proj",
+        ),
+        (
+            &["git init -q .git/objects/ab/x; ln -s .git/objects o; ln -s o/ab proj"],
+            "proj",
+        ),
+        (
+            &["git init -q .git/zz/objects/ab; git -C .git/zz/objects/ab config core.fsmonitor ./x"],
+            ".git/zz/objects/ab/.git/config",
+        ),
         (&["git config rebase.instructionFormat '%s%nexec ./x'"], ".git/config"),
         (&["git config alias.co 'rebase -qx ./x HEAD~1'"], ".git/config"),
         (&["git config extensions.partialClone 'ext::sh -c ./x'"], ".git/config"),
@@ -579,6 +593,44 @@ fn what_reviewers_got_past_an_earlier_watch_is_taken_back() {
             back.iter().any(|taken| taken.path == Path::new(evil)),
             "{steps:?}: {back:?}"
         );
+    }
+}
+
+#[test]
+fn what_was_there_and_is_moved_to_where_it_means_more_is_judged_anew() {
+    let there = "git init -q --bare fx/bare; git -C fx/bare config core.fsmonitor ./x; echo x >fx/bare/hooks/pre-commit; \
+                 mkdir -p ex/.vscode; echo '{\"git.path\":\"x\"}' >ex/.vscode/settings.json; echo x >ex/.envrc";
+    for (step, evil) in [
+        (
+            "rm -rf .git/hooks; mv fx/bare/hooks .git/hooks",
+            ".git/hooks/pre-commit",
+        ),
+        ("mkdir sub; mv fx/bare sub/.git", "sub/.git/hooks/pre-commit"),
+        ("mkdir sub; mv fx/bare sub/.git", "sub/.git/config"),
+        ("rm -rf .git; mv fx/bare .git", ".git/hooks/pre-commit"),
+        ("mv ex/.vscode .vscode", ".vscode/settings.json"),
+        ("mkdir n; mv ex/.vscode n", "n/.vscode/settings.json"),
+    ] {
+        let place = Place::with(&format!("{REPOSITORY}\n{there}"));
+        let mut watch = place.watch();
+        place.run(step);
+        let taken = Back::of(&mut watch).taken;
+        assert!(
+            taken.iter().any(|taken| taken.path == Path::new(evil)),
+            "{step}: {taken:?}"
+        );
+    }
+    // What is moved as a whole means what it did.
+    for step in [
+        "mv fx other",
+        "mv ex other",
+        "mkdir n; mv ex fx n",
+        "mv fx/bare fx/other",
+    ] {
+        let place = Place::with(&format!("{REPOSITORY}\n{there}"));
+        let mut watch = place.watch();
+        place.run(step);
+        assert_eq!(Back::of(&mut watch).paths(), [""; 0], "{step}");
     }
 }
 

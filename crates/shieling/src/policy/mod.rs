@@ -45,8 +45,8 @@ pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use shieling_shell::{Span, quoted};
+pub(crate) use verdict::IGNORE;
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};
-pub(crate) use verdict::{IGNORE, UNREADABLE};
 
 use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
@@ -607,7 +607,7 @@ fn unreadable_verdict(text: &str, unreadable: &Unreadable) -> Verdict {
         decision: Decision::Ask,
         reasons: vec![Reason {
             decision: Decision::Ask,
-            rule: UNREADABLE.to_owned(),
+            rule: verdict::UNREADABLE.to_owned(),
             object,
             span: Some(unreadable.span),
             because: unreadable.because.clone(),

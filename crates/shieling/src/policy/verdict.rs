@@ -83,13 +83,22 @@ pub struct Verdict {
 }
 
 /// The rule of a text that cannot be read.
-pub(crate) const UNREADABLE: &str = "unreadable";
+pub(super) const UNREADABLE: &str = "unreadable";
 /// The rule of hidden paths.
 pub(crate) const IGNORE: &str = "ignore";
 
 impl Verdict {
-    /// Whether a reason is of this rule.
-    pub(crate) fn has_reason_of(&self, rule: &str) -> bool {
+    /// Returns whether the text could not be read, so that it was judged as a whole.
+    pub fn is_unreadable(&self) -> bool {
+        self.has_reason_of(UNREADABLE)
+    }
+
+    /// Whether it uses a path that the policy hides, or may.
+    pub(crate) fn may_use_hidden_paths(&self) -> bool {
+        self.has_reason_of(IGNORE)
+    }
+
+    fn has_reason_of(&self, rule: &str) -> bool {
         self.reasons.iter().any(|reason| reason.rule == rule)
     }
 }

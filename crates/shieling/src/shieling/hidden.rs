@@ -91,6 +91,9 @@ pub(super) fn reasons(
             },
         );
         let because = match met {
+            Met::Hidden(path) if walked.walk.or_revision => format!(
+                "git could show what a commit holds, hidden files such as `{path}` among it; name the paths behind `--`"
+            ),
             Met::Hidden(path) => {
                 format!(
                     "it reaches what is below `{shown}`, where `{path}` is hidden, and `{environment}` cannot hide files"

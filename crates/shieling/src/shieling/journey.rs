@@ -22,7 +22,7 @@ use crate::approval::Approved;
 use crate::environment::{Environment, LimitCounts};
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
-use crate::policy::{self, CarriedState, Decision, Facts, Policy};
+use crate::policy::{CarriedState, Decision, Facts, Policy};
 use crate::process::{Limits, Process, SpawnError, run_until};
 use crate::rate::RateLimiter;
 use crate::request::Command;
@@ -240,7 +240,7 @@ impl Shieling {
         };
         announce(&verdict, entry).map_err(|why| unauthorized(entry, why))?;
 
-        let unread = verdict.decision == Decision::Ask && verdict.has_reason_of(policy::UNREADABLE);
+        let unread = verdict.decision == Decision::Ask && verdict.is_unreadable();
         // A text that bash cannot read either gets bash's own error message. Nothing of it runs.
         if unread && let Some(syntax_check) = self.environment.syntax_check(command).await {
             return Err(self::syntax_check(entry, blank(Status::Exited), syntax_check));

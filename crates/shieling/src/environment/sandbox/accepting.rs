@@ -13,7 +13,7 @@ use shieling_watch::{Content, KEPT};
 
 use super::Restrictions;
 use crate::environment::{AcceptError, HeldBackReview, Review};
-use crate::outcome::{ChangeTotals, Changes, HeldBack};
+use crate::outcome::{Changes, HeldBack};
 use crate::request::{Access, Digest};
 
 /// What one question can be about: more is for `shieling changes`.
@@ -142,12 +142,7 @@ pub(super) fn accept(
         added: relative(&judged.added),
         modified: relative(&judged.modified),
         deleted: relative(&judged.deleted),
-        totals: Some(ChangeTotals {
-            added: judged.counts.added,
-            modified: judged.counts.modified,
-            deleted: judged.counts.deleted,
-            ..ChangeTotals::default()
-        }),
+        totals: Some(judged.counts.into()),
         ..Changes::direct()
     })
 }

@@ -5,11 +5,7 @@
 use std::path::Path;
 
 use crate::environment::Network;
-use crate::outcome::{Hint, HintKind, Outcome, Status, end_of};
-
-/// How many of its last lines are looked at where the command says that it succeeded: `npm install 2>&1 | tail`
-/// does, however `npm` ends.
-const LAST_LINES: usize = 8;
+use crate::outcome::{Hint, HintKind, LAST_LINES, Outcome, Status, end_of};
 
 /// How many hosts that could not be reached are named.
 const HOSTS_TOLD: usize = 3;

@@ -650,12 +650,10 @@ pub(super) fn changes_of(
         deleted: cut(&judged.deleted),
         renamed: Some(renamed.collect()),
         totals: Some(ChangeTotals {
-            added: judged.counts.added,
-            modified: judged.counts.modified,
-            deleted: judged.counts.deleted,
             renamed: judged.renames,
             held_back: judged.held_back,
             conflicts: judged.conflicting,
+            ..judged.counts.into()
         }),
         held_back: held_back.collect(),
         accepted: Vec::new(),

@@ -1,7 +1,7 @@
 //! Which limits were reached between two looks, as facts for an outcome. Names the option that allows more.
 
 use crate::environment::LimitCounts;
-use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, LimitedResource, Outcome, end_of};
+use crate::outcome::{KILLED_TOLD, KilledProcess, LAST_LINES, LimitHit, LimitedResource, Outcome, end_of};
 
 /// What programs say where a process or thread was refused them, in lower case; `fork` alone may be a word.
 const REFUSED: [&str; 8] = [
@@ -23,10 +23,6 @@ const NONE_LEFT: [&str; 4] = [
     "code: 11, kind: wouldblock",
 ];
 const STARTING: [&str; 6] = ["fork", "spawn", "thread", "clone", "new process", "what():"];
-
-/// How many of the last lines of the standard output are looked at: where it is the error output, too
-/// (`2>&1 | tail`), whatever the status is then.
-const LAST_LINES: usize = 12;
 
 /// The limits that were reached between `before` and `now`, told with a command that has this outcome.
 pub(super) fn hits(outcome: &Outcome, before: &LimitCounts, now: &LimitCounts) -> Vec<LimitHit> {

@@ -26,7 +26,7 @@ from ._policy import ShellPolicy
 from ._session import Kept, PipedSession, check_cap, communicate, open_shieling
 from ._session import ShellSession as HostSession
 from ._tool import ApprovalMode, ShellToolBase, check_mode
-from ._types import ShellExecutionError, ShellMode, ShellResult
+from ._types import ShellExecutionError, ShellMode, ShellResult, result_of_streams
 
 logger = logging.getLogger(__name__)
 
@@ -572,15 +572,11 @@ class DockerShellTool(ShellToolBase):
             await asyncio.shield(self._end_container(name))
             await asyncio.shield(_end_client(client, stdout, stderr))
             raise
-        text, cut_stdout = stdout.cut(self._max_output_bytes)
-        errors, cut_stderr = stderr.cut(self._max_output_bytes)
-        code = client.returncode if client.returncode is not None else -1
-        return ShellResult(
-            stdout=text,
-            stderr=errors,
-            exit_code=code,
-            duration_ms=int((time.monotonic() - started) * 1000),
-            truncated=cut_stdout or cut_stderr,
+        return result_of_streams(
+            stdout.cut(self._max_output_bytes),
+            stderr.cut(self._max_output_bytes),
+            exit_code=-1 if client.returncode is None else client.returncode,
+            duration_ms=(time.monotonic() - started) * 1000,
             timed_out=timed_out,
         )
 

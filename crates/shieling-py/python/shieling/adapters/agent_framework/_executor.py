@@ -26,7 +26,7 @@ from ._session import (
     result_of,
     variables_of,
 )
-from ._types import ShellResult
+from ._types import ShellResult, result_of_streams
 
 # PowerShell of Windows prints in the console's code page otherwise.
 _POWERSHELL_UTF8 = (
@@ -161,13 +161,10 @@ async def _run_by_asyncio(
     except BaseException:
         await asyncio.shield(kill_process_tree(process))
         raise
-    text, cut_stdout = stdout.cut(max_output_bytes)
-    errors, cut_stderr = stderr.cut(max_output_bytes)
-    return ShellResult(
-        stdout=text,
-        stderr=errors,
+    return result_of_streams(
+        stdout.cut(max_output_bytes),
+        stderr.cut(max_output_bytes),
         exit_code=-1 if process.returncode is None else process.returncode,
-        duration_ms=int((time.monotonic() - started) * 1000),
-        truncated=cut_stdout or cut_stderr,
+        duration_ms=(time.monotonic() - started) * 1000,
         timed_out=timed_out,
     )

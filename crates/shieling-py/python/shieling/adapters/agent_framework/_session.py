@@ -24,7 +24,7 @@ from ._killtree import ProcessEntry, interrupt_group, parse_entry
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
 from ._truncate import around_marker, truncate_head_tail, truncate_text_head_tail
-from ._types import ShellCommandError, ShellExecutionError, ShellResult, with_restart
+from ._types import ShellCommandError, ShellExecutionError, ShellResult, result_of_streams
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -183,19 +183,18 @@ async def result_of(
         raise ShellCommandError(f"Command rejected by policy: {reason}")
     if outcome.status == "failed":
         raise ShellExecutionError(outcome.error or "the command could not be started")
-    stdout, cut_stdout = await _Stream(shieling, outcome, "stdout").cut(cap, kept, strip=strip)
-    stderr, cut_stderr = await _Stream(shieling, outcome, "stderr").cut(cap, kept, strip=False)
+    stdout = await _Stream(shieling, outcome, "stdout").cut(cap, kept, strip=strip)
+    errors, cut = await _Stream(shieling, outcome, "stderr").cut(cap, kept, strip=False)
     if outcome.exit_code is None and outcome.error:
-        stderr = f"{stderr.rstrip()}\n{outcome.error}".lstrip()
-    result = ShellResult(
-        stdout=stdout,
-        stderr=stderr,
+        errors = f"{errors.rstrip()}\n{outcome.error}".lstrip()
+    return result_of_streams(
+        stdout,
+        (errors, cut),
         exit_code=exit_code_of(outcome),
-        duration_ms=int(outcome.duration_ms),
-        truncated=cut_stdout or cut_stderr,
+        duration_ms=outcome.duration_ms,
         timed_out=outcome.status == "timed_out",
+        restarted=outcome.session_restarted,
     )
-    return with_restart(result, outcome.session_restarted)
 
 
 def exit_code_of(outcome: Outcome) -> int:
@@ -563,17 +562,14 @@ class PipedSession(ShellSession):
         cap = self._max_output_bytes
         # As in `BashSession`.
         ended = alive or not timed_out
-        text, cut_stdout = stdout.kept.cut(cap, strip=ended, as_text=ended)
-        errors, cut_stderr = stderr.kept.cut(cap, as_text=ended)
-        result = ShellResult(
-            stdout=text,
-            stderr=errors,
+        return result_of_streams(
+            stdout.kept.cut(cap, strip=ended, as_text=ended),
+            stderr.kept.cut(cap, as_text=ended),
             exit_code=exit_code,
-            duration_ms=int((time.monotonic() - started) * 1000),
-            truncated=cut_stdout or cut_stderr,
+            duration_ms=(time.monotonic() - started) * 1000,
             timed_out=timed_out,
+            restarted=not alive,
         )
-        return with_restart(result, not alive)
 
     async def _converse(
         self, process: AsyncProcess, stdout: _Reply, stderr: _Reply, command: str, sentinel: str

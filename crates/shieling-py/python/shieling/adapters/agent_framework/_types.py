@@ -54,8 +54,27 @@ class ShellResult:
         return "\n".join(lines)
 
 
-def with_restart(result: ShellResult, restarted: bool) -> ShellResult:
-    """Returns `result`, which then tells whether the next command runs in a fresh shell."""
+def result_of_streams(
+    stdout: tuple[str, bool],
+    stderr: tuple[str, bool],
+    *,
+    exit_code: int,
+    duration_ms: float,
+    timed_out: bool,
+    restarted: bool = False,
+) -> ShellResult:
+    """Returns the result of a command: of each stream its text, and whether a part of it was left out.
+
+    `restarted` sets `session_restarted`.
+    """
+    result = ShellResult(
+        stdout=stdout[0],
+        stderr=stderr[0],
+        exit_code=exit_code,
+        duration_ms=int(duration_ms),
+        truncated=stdout[1] or stderr[1],
+        timed_out=timed_out,
+    )
     if restarted:
         object.__setattr__(result, "session_restarted", True)
     return result
