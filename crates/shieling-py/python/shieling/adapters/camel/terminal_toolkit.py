@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import DeniedError, EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
-from .._execution import approval_options, host_variables, is_judged_as_written, read_once
+from .._execution import (
+    approval_options,
+    held_back,
+    held_back_write,
+    host_variables,
+    is_judged_as_written,
+    read_once,
+)
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -647,6 +654,8 @@ class _Terminal:
             reason = outcome.denial.message() if outcome.denial is not None else outcome.status
             return f"Error: Command rejected. {reason}"
         text = to_plain(universal_lines(outcome.output))
+        if taken_back := held_back(outcome):
+            text = f"{text.rstrip()}\n{taken_back}".lstrip("\n")
         end = _how_it_ended(outcome)
         if not text.strip():
             return f"Command failed with {end} (no output)." if end else (
@@ -807,7 +816,8 @@ class _Terminal:
         if not running:
             told = session.get("exit") is not None and not session.get("killed")
             end = _how_it_ended(session["exit"]) if told else ""
-            suffix = f"\n[{end}]" if end else ""
+            taken_back = held_back(session["exit"]).rstrip() if told else ""
+            suffix = "".join(f"\n{one}" for one in (f"[{end}]" if end else "", taken_back) if one)
             if output:
                 return f"{output}\n\n--- SESSION TERMINATED ---{suffix}"
             return f"--- SESSION TERMINATED (no new output) ---{suffix}"
@@ -944,7 +954,9 @@ class _Terminal:
         try:
             if self.safe_mode or self._environment != "local":
                 # These methods follow no link out of the working directory, whenever it was made.
-                self._open().write_file(path, content)
+                written = self._open().write_file(path, content)
+                if (taken_back := held_back_write(written.note)) is not None:
+                    raise PermissionError(taken_back)
             else:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8", newline="") as file:
