@@ -345,9 +345,13 @@ def paths_in(text: str) -> list[str]:
     return _PATH_LIKE.findall(text)
 
 
-def held_back(outcome: Outcome) -> str:
-    """What a sandbox has taken back of a command's changes, in lines for the model; nothing if it has kept everything."""
-    found = outcome.changes.held_back if outcome.changes is not None else ()
+def held_back(outcome: Any) -> str:
+    """What a sandbox has taken back of a command's changes, in lines for the model; nothing if it has kept everything.
+
+    Args:
+        outcome: The command's `Outcome`. Some adapters import that class by another name, which type checkers tell apart.
+    """
+    found: tuple[Any, ...] = outcome.changes.held_back if outcome.changes is not None else ()
     return "".join(f"[held back: {'; '.join(filter(None, (one.because, one.instead)))}]\n" for one in found)
 
 
