@@ -611,7 +611,7 @@ def test_c21_a_toolkit_is_ready_at_once(
     monkeypatch.setattr(subprocess, "Popen", start)
     toolkit = TerminalToolkit(working_directory=str(tmp_path), clone_current_env=True)
     assert os.listdir(tmp_path) == ["terminal_logs"]
-    assert toolkit._shieling is None
+    assert not toolkit._opened
 
 
 def test_c22_the_sandbox_gets_no_secrets_of_this_process(

@@ -761,6 +761,51 @@ def test_errors_of_files_in_a_sandbox_are_those_of_the_host(env: LocalEnvironmen
     assert [entry.path for entry in run(env.ls(str(tmp_path / "sub")))] == ["sub/a"]
 
 
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_files_are_named_alike_where_an_environment_shows_them(environment: str, tmp_path: Path) -> None:
+    ruled: dict[str, Any] = {"environment": need(environment), "shieling": {"deny": ["nothing"], "ignore": ["nothing"]}}
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a").write_text("x\n")
+    (tmp_path / "b").write_text("x\n")
+    (tmp_path / "to-sub").symlink_to("sub")
+    (tmp_path / "sub/up").symlink_to("..")
+
+    async def answers(env: LocalEnvironment) -> list[Any]:
+        return [
+            *[await env.ls(path) for path in (".", "to-sub", "sub/up", str(tmp_path / "sub"))],
+            *[await env.grep("x", path=path) for path in ("to-sub", "sub/up", "to-sub/a", str(tmp_path / "b"))],
+            await env.glob("../*", path="sub"),
+            await env.glob("**/up/*", path="sub"),
+        ]
+
+    assert run(answers(LocalEnvironment(tmp_path, **ruled))) == run(answers(LocalEnvironment(tmp_path)))
+    for call in (LocalEnvironment(tmp_path).read_file, LocalEnvironment(tmp_path, **ruled).read_file):
+        with pytest.raises(FileNotFoundError, match="^File not found: b/x$"):
+            run(call("b/x"))
+
+
+def test_a_root_that_is_not_there_has_no_files_and_is_made_by_writing(tmp_path: Path) -> None:
+    for kind in ("local", "sandbox"):
+        env = LocalEnvironment(tmp_path / kind, environment=need(kind))
+        with pytest.raises(FileNotFoundError, match="^File not found: a$"):
+            run(env.read_file("a"))
+        with pytest.raises(NotADirectoryError, match="^Not a directory: [.]$"):
+            run(env.ls())
+        assert run(env.glob("*")) == [] and run(env.grep("x")) == ""
+        run(env.write_file("a", "x\n"))
+        assert (tmp_path / kind / "a").read_text() == "x\n"
+
+
+def test_what_a_sandbox_takes_back_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    env = LocalEnvironment(tmp_path, environment=need("sandbox"))
+    result = run(env.shell("printf done; echo x > .git/hooks/pre-commit; echo y > kept"))
+    assert result.exit_code == 0 and result.output.startswith("done\n[held back: `.git/hooks/pre-commit` is a hook")
+    with pytest.raises(PermissionError, match="^held back: `.git/hooks/pre-push` is a hook"):
+        run(env.write_file(".git/hooks/pre-push", "x"))
+    assert os.listdir(tmp_path / ".git/hooks") == [] and (tmp_path / "kept").exists()
+
+
 def test_rules_and_approvers_see_the_command_as_it_is(env: LocalEnvironment, tmp_path: Path) -> None:
     asked: list[str] = []
     kind = env._environment

@@ -702,6 +702,16 @@ def test_a_sandboxed_workspaces_files_stay_below_it(tmp_path: Path, path: str) -
     assert not (tmp_path / "link").is_symlink()
 
 
+def test_what_a_sandboxed_workspace_takes_back_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    backend = ShielingWorkspaceBackend(tmp_path, environment=need("sandbox"))
+    result = run(backend.run("echo x > .git/hooks/pre-commit", shell=True))
+    assert result.exit_code == 0 and "held back: `.git/hooks/pre-commit` is a hook" in result.stderr
+    with pytest.raises(PermissionError, match="held back: `.git/hooks/pre-push` is a hook"):
+        run(backend.write_bytes(str(tmp_path / ".git/hooks/pre-push"), b"x"))
+    assert os.listdir(tmp_path / ".git/hooks") == []
+
+
 def test_a_workspace_whose_directory_is_gone_says_so_for_every_method(tmp_path: Path, kind: str) -> None:
     backend = ShielingWorkspaceBackend(tmp_path / "gone", environment=kind)
     where = str(tmp_path / "x")

@@ -30,6 +30,8 @@ __all__ = [
     "exit_status",
     "given_variables",
     "has_rules",
+    "held_back",
+    "held_back_write",
     "host_variables",
     "is_judged_as_written",
     "kept_bytes",
@@ -341,6 +343,21 @@ def reached_paths(text: str, base: str) -> list[str] | None:
 def paths_in(text: str) -> list[str]:
     """What in a text looks like a path out of a directory: absolute, of a home, or with ``..``."""
     return _PATH_LIKE.findall(text)
+
+
+def held_back(outcome: Any) -> str:
+    """What a sandbox has taken back of a command's changes, in lines for the model; nothing if it has kept everything.
+
+    Args:
+        outcome: The command's `Outcome`. Some adapters import that class by another name, which type checkers tell apart.
+    """
+    found: tuple[Any, ...] = outcome.changes.held_back if outcome.changes is not None else ()
+    return "".join(f"[held back: {'; '.join(filter(None, (one.because, one.instead)))}]\n" for one in found)
+
+
+def held_back_write(note: str | None) -> str | None:
+    """Why a sandbox has taken back a file that was written, from the note of `Written`; ``None`` if it was kept."""
+    return note if note is not None and note.startswith("held back: ") else None
 
 
 def exit_status(outcome: Outcome) -> int:

@@ -20,6 +20,7 @@ from .._execution import (
     exit_status,
     given_variables,
     has_rules,
+    held_back_write,
     host_variables,
     kept_bytes,
     seconds_of,
@@ -264,6 +265,7 @@ class LocalSandbox(SandboxBase):
             ValueError: The path is absolute, or leads out of the working directory.
             DeniedError: The rules in `shieling` refuse it.
             FileError: Outside of ``local``, or with rules, it cannot be written.
+            PermissionError: A sandbox has taken the file back.
         """
         if self._closed:
             raise RuntimeError(_CLOSED)
@@ -271,7 +273,9 @@ class LocalSandbox(SandboxBase):
         assert self._execution is not None
         if self._environment != "local" or self._has_rules:
             # Commands in there may change links while this is written.
-            await self._execution.asynchronous().write_file(str(path), content)
+            written = await self._execution.asynchronous().write_file(str(path), content)
+            if (taken_back := held_back_write(written.note)) is not None:
+                raise PermissionError(taken_back)
             return
         await asyncio.to_thread(target.parent.mkdir, parents=True, exist_ok=True)
         await asyncio.to_thread(target.write_bytes, content)

@@ -15,6 +15,7 @@ from .._execution import (
     HostVariables,
     exit_status,
     given_variables,
+    held_back,
     host_variables,
     kept_bytes,
     printed,
@@ -216,6 +217,11 @@ def run_text(
 
 
 def shown(outcome: Outcome, limit: int) -> str:
+    """What a command has printed, and what a sandbox has taken back of its changes."""
+    return "\n".join(filter(None, (_printed(outcome, limit), held_back(outcome).rstrip("\n"))))
+
+
+def _printed(outcome: Outcome, limit: int) -> str:
     """The first `limit` characters of standard output and error, and the end of standard error where that is cut off."""
     streams = [(outcome.stdout, outcome.stdout_bytes), (outcome.stderr, outcome.stderr_bytes)]
     output = printed(streams, limit, truncated=outcome.truncated, strip=True, newlines=True)

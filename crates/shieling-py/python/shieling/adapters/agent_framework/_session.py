@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ... import AsyncProcess, AsyncSession, AsyncShieling, AsyncStream, ClosedError, Outcome, ShielingError
 from ..._options import is_utf8
-from .._execution import NO_LIMIT_SECONDS, approval_options, given_variables, time_limit
+from .._execution import NO_LIMIT_SECONDS, approval_options, given_variables, held_back, time_limit
 from ._killtree import ProcessEntry, interrupt_group, parse_entry
 from ._lock import LoopsLock
 from ._resolve import is_bash, is_powershell
@@ -187,6 +187,8 @@ async def result_of(
     errors, cut = await _Stream(shieling, outcome, "stderr").cut(cap, kept, strip=False)
     if outcome.exit_code is None and outcome.error:
         errors = f"{errors.rstrip()}\n{outcome.error}".lstrip()
+    if taken_back := held_back(outcome):
+        errors = f"{errors.rstrip()}\n{taken_back}".lstrip()
     return result_of_streams(
         stdout,
         (errors, cut),

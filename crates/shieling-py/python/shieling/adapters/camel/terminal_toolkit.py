@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ... import DeniedError, EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
 from .._containers import kill_script
-from .._execution import approval_options, host_variables, is_judged_as_written, read_once
+from .._execution import (
+    approval_options,
+    held_back,
+    held_back_write,
+    host_variables,
+    is_judged_as_written,
+    read_once,
+)
 from . import utils
 from ._framework import (
     BaseToolkit,
@@ -141,8 +148,9 @@ class _Terminal:
         self._output_condition = threading.Condition(self._session_lock)
         self._environment: EnvironmentName = environment
         self._options = read_once(shieling)
-        self._shieling: Shieling | None = None
-        self._known_variables: dict[str, str] = {}
+        # One for each working directory that was used, by its path; and its variables, by its identity.
+        self._opened: dict[str, Shieling] = {}
+        self._known_variables: dict[int, dict[str, str]] = {}
         self._prepare_lock = threading.Lock()
         self._prepared = False
         self._installed = False
@@ -235,15 +243,23 @@ class _Terminal:
             raise RuntimeError(f"Docker command exited with code {exit_code}: {shown}")
         return exit_code, output
 
+    def _directory(self) -> str:
+        """Returns the working directory, which may have been set to another one."""
+        return os.path.abspath(self.working_dir or ".")
+
     def _open(self) -> Shieling:
         """Returns the environment of the commands; nothing starts."""
+        workspace = self._directory()
+        # What is in memory is one for all directories.
+        key = "" if self._environment == "memory" else workspace
         with self._prepare_lock:
-            if self._shieling is None or self._shieling.closed:
+            opened = self._opened.get(key)
+            if opened is None or opened.closed:
                 environment: EnvironmentName = (
                     "local" if self.use_docker_backend else self._environment
                 )
                 keywords: dict[str, Any] = {
-                    "workspace": self.working_dir,
+                    "workspace": workspace,
                     "inherit_env": self._inherits_variables(),
                     **approval_options(self._options),
                     "max_output": 256 * 1024,
@@ -255,11 +271,12 @@ class _Terminal:
                     # The environments of Python point to the Python that made them.
                     keywords["read"] = [sys.base_prefix]
                 # Others reach a command by its call alone.
-                self._known_variables = {
+                known = {
                     name: value for name, value in self._first_variables().items() if name.isidentifier() and name.isascii()
                 }
-                self._shieling = Shieling(environment, **{**keywords, **self._options})
-            return self._shieling
+                opened = self._opened[key] = Shieling(environment, **{**keywords, **self._options})
+                self._known_variables[id(opened)] = known
+            return opened
 
     def _prepare(self, command: str) -> None:
         """Makes what `command` needs of Python and installs what it is to find.
@@ -289,14 +306,14 @@ class _Terminal:
 
     def _setup_initial_environment(self) -> None:
         """Makes the environment `.initial_env` in the working directory."""
-        self.initial_env_path = os.path.join(self.working_dir, ".initial_env")
+        self.initial_env_path = os.path.join(self._directory(), ".initial_env")
         success, uv_path = ensure_uv_available(_log_status)
         made = (
             setup_initial_env_with_uv(
-                self.initial_env_path, uv_path, self.working_dir, _log_status
+                self.initial_env_path, uv_path, self._directory(), _log_status
             )
             if success and uv_path
-            else setup_initial_env_with_venv(self.initial_env_path, self.working_dir, _log_status)
+            else setup_initial_env_with_venv(self.initial_env_path, self._directory(), _log_status)
         )
         if made:
             self.python_executable = utils.python_of(self.initial_env_path)
@@ -305,8 +322,8 @@ class _Terminal:
 
     def _setup_cloned_environment(self) -> None:
         """Makes the environment `.venv` in the working directory, with this Python's packages."""
-        self.cloned_env_path = os.path.join(self.working_dir, ".venv")
-        if clone_current_environment(self.cloned_env_path, self.working_dir, _log_status):
+        self.cloned_env_path = os.path.join(self._directory(), ".venv")
+        if clone_current_environment(self.cloned_env_path, self._directory(), _log_status):
             self.python_executable = utils.python_of(self.cloned_env_path)
         else:
             logger.warning("commands use the system's Python: the environment was not cloned")
@@ -335,7 +352,7 @@ class _Terminal:
             subprocess.run(
                 [*pip, *self.install_dependencies],
                 check=True,
-                cwd=self.working_dir,
+                cwd=self._directory(),
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -393,7 +410,7 @@ class _Terminal:
             command=command,
             use_docker_backend=self.use_docker_backend,
             safe_mode=self.safe_mode,
-            working_dir=self.working_dir,
+            working_dir=self._directory(),
             allowed_commands=self.allowed_commands,
         )
 
@@ -455,7 +472,7 @@ class _Terminal:
             job: Job = session["process"].job
             whole = job.view(cursor=view.cursor, wait_for="exit", wait=1.0).outcome.output_id
         while cursor < end and whole is not None:
-            page = self._open().output(whole, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES))
+            page = session["shieling"].output(whole, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES))
             if not page.data:
                 break
             cursor += len(page.data)
@@ -581,11 +598,11 @@ class _Terminal:
             *(self._container_name, "bash", "-c", f"{streams}; {command}"),
         ]
 
-    def _variables(self) -> dict[str, str | None]:
-        """Returns how the variables of a command differ from those of the environment."""
+    def _variables(self, shieling: Shieling) -> dict[str, str | None]:
+        """Returns how the variables of a command differ from those of its environment."""
         if self.use_docker_backend:
             return {}
-        wanted, known = self._get_env_vars(), self._known_variables
+        wanted, known = self._get_env_vars(), self._known_variables.get(id(shieling), {})
         changed: dict[str, str | None] = {
             name: value for name, value in wanted.items() if known.get(name) != value
         }
@@ -596,27 +613,28 @@ class _Terminal:
         entry = f"--- Executing blocking command at {time.ctime()} ---\n> {command}\n"
         mark = uuid.uuid4().hex
         try:
+            shieling = self._open()
             if timeout <= 0:
                 # It starts, and is not waited for.
-                job = self._open().background(
+                job = shieling.background(
                     self._words(command, mark, no_input=True),
                     timeout=_JOB_SECONDS,
-                    cwd=self.working_dir,
-                    env=self._variables(),
+                    cwd=self._directory(),
+                    env=self._variables(shieling),
                 )
                 self._write_to_log(self.blocking_log_file, entry)
-                return self._convert(id, command, job, None, timeout, mark)
-            outcome = self._open().run(
+                return self._convert(id, command, shieling, job, None, timeout, mark)
+            outcome = shieling.run(
                 self._words(command, mark),
                 timeout=timeout,
-                cwd=self.working_dir,
-                env=self._variables(),
+                cwd=self._directory(),
+                env=self._variables(shieling),
                 on_timeout="background",
             )
             if outcome.status == "running" and outcome.job is not None:
                 self._write_to_log(self.blocking_log_file, entry)
-                job = self._open().job(outcome.job)
-                return self._convert(id, command, job, outcome, timeout, mark)
+                job = shieling.job(outcome.job)
+                return self._convert(id, command, shieling, job, outcome, timeout, mark)
             answer = self._answer(outcome)
         except DeniedError as error:
             answer = f"Error: Command rejected. {error.denial.message()}"
@@ -630,10 +648,14 @@ class _Terminal:
         return answer
 
     def _answer(self, outcome: Outcome) -> str:
+        if outcome.status == "failed" and outcome.error:
+            return f"Error executing command: {outcome.error}"
         if outcome.status in _REFUSED:
             reason = outcome.denial.message() if outcome.denial is not None else outcome.status
             return f"Error: Command rejected. {reason}"
         text = to_plain(universal_lines(outcome.output))
+        if taken_back := held_back(outcome):
+            text = f"{text.rstrip()}\n{taken_back}".lstrip("\n")
         end = _how_it_ended(outcome)
         if not text.strip():
             return f"Command failed with {end} (no output)." if end else (
@@ -643,7 +665,7 @@ class _Terminal:
         return f"{text.rstrip()}\n[{end}]" if end else text
 
     def _convert(
-        self, id: str, command: str, job: Job, so_far: Outcome | None, timeout: float, mark: str
+        self, id: str, command: str, shieling: Shieling, job: Job, so_far: Outcome | None, timeout: float, mark: str
     ) -> str:
         """Makes a session of a command whose time is over, and returns what to say."""
         output = universal_lines(so_far.output) if so_far is not None else ""
@@ -657,6 +679,7 @@ class _Terminal:
             self._add_session(session_id, command, mark, timeout_converted=True)
             session = self.shell_sessions[session_id]
             session["process"] = SessionProcess(job, command)
+            session["shieling"] = shieling
             session["cursor"] = so_far.stdout_bytes if so_far is not None else 0
             if output:
                 session["printed"] = True
@@ -682,6 +705,7 @@ class _Terminal:
         session: dict[str, Any] = {
             "id": session_id,
             "process": None,
+            "shieling": None,
             "output_stream": OutputStream(log_file),
             "command_history": [command],
             "running": True,
@@ -708,11 +732,12 @@ class _Terminal:
             log_file, f"--- Starting non-blocking session at {time.ctime()} ---\n> {command}\n"
         )
         try:
-            job = self._open().background(
+            shieling = self._open()
+            job = shieling.background(
                 self._words(command, mark),
                 timeout=_JOB_SECONDS,
-                cwd=self.working_dir,
-                env=self._variables(),
+                cwd=self._directory(),
+                env=self._variables(shieling),
             )
         except (ShielingError, OSError, ValueError) as error:
             with self._session_lock:
@@ -721,7 +746,7 @@ class _Terminal:
             self._write_to_log(log_file, f"--- Error ---\n{message}\n")
             return message
         with self._session_lock:
-            self.shell_sessions[id]["process"] = SessionProcess(job, command)
+            self.shell_sessions[id].update(process=SessionProcess(job, command), shieling=shieling)
         self._start_output_reader_thread(id)
         return (
             f"Session '{id}' started.\n\n"
@@ -791,7 +816,8 @@ class _Terminal:
         if not running:
             told = session.get("exit") is not None and not session.get("killed")
             end = _how_it_ended(session["exit"]) if told else ""
-            suffix = f"\n[{end}]" if end else ""
+            taken_back = held_back(session["exit"]).rstrip() if told else ""
+            suffix = "".join(f"\n{one}" for one in (f"[{end}]" if end else "", taken_back) if one)
             if output:
                 return f"{output}\n\n--- SESSION TERMINATED ---{suffix}"
             return f"--- SESSION TERMINATED (no new output) ---{suffix}"
@@ -902,7 +928,7 @@ class _Terminal:
         if self.use_docker_backend:
             answer = self._write_in_container(content, file_path)
         else:
-            file_path = os.path.normpath(os.path.join(self.working_dir, file_path))
+            file_path = os.path.normpath(os.path.join(self._directory(), file_path))
             answer = self._write_here(content, file_path)
         shown = content if answer.startswith("Content") else "(not written)"
         self._write_to_log(
@@ -921,14 +947,16 @@ class _Terminal:
             return f"Error writing to file '{path}': write() argument must be str, not {kind}"
         outside = "Error: Cannot write to a file outside of the working directory in safe mode."
         if self.safe_mode and not (
-            utils.contains(os.path.normpath(self.working_dir), path)
-            and utils.contains(os.path.realpath(self.working_dir), os.path.realpath(path))
+            utils.contains(self._directory(), path)
+            and utils.contains(os.path.realpath(self._directory()), os.path.realpath(path))
         ):
             return outside
         try:
             if self.safe_mode or self._environment != "local":
                 # These methods follow no link out of the working directory, whenever it was made.
-                self._open().write_file(path, content)
+                written = self._open().write_file(path, content)
+                if (taken_back := held_back_write(written.note)) is not None:
+                    raise PermissionError(taken_back)
             else:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, "w", encoding="utf-8", newline="") as file:
@@ -981,19 +1009,24 @@ class _Terminal:
         """Ends every session and all that commands have left running."""
         with self._session_lock:
             running = [id for id, session in self.shell_sessions.items() if session["running"]]
+        own = type(self).shell_kill_process is not _KILL or "shell_kill_process" in vars(self)
         for session_id in running:
             # The toolkit's own processes on this host all end at once below.
             process = self.shell_sessions[session_id]["process"]
             foreign = process is not None and not isinstance(process, SessionProcess)
-            if self.use_docker_backend or foreign:
-                self.shell_kill_process(session_id)
+            if self.use_docker_backend or foreign or own:
+                try:
+                    self.shell_kill_process(session_id)
+                except Exception as error:
+                    logger.warning("Failed to kill session '%s' during cleanup: %s", session_id, error)
             elif process is not None:
                 # One that has ended keeps its exit code; the reader may not have seen it yet.
                 with contextlib.suppress(ShielingError):
                     process.poll()
         with self._prepare_lock:
-            shieling, self._shieling = self._shieling, None
-        if shieling is not None:
+            opened = list(self._opened.values())
+            self._opened.clear()
+        for shieling in opened:
             shieling.close()
         with self._output_condition:
             for session_id in running:
@@ -1073,6 +1106,10 @@ def _or_default(value: T | None, default: T) -> T:
 
 def _log_status(text: str) -> None:
     logger.info("%s", text.strip())
+
+
+# How the toolkit itself ends a session; a subclass may have a way of its own.
+_KILL = TerminalToolkit.shell_kill_process
 
 
 def _how_it_ended(outcome: Outcome) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._convert import shell_text
 from ..._errors import DeniedError, FileError
-from .._execution import Execution, given_variables, has_rules, through_env, time_limit
+from .._execution import Execution, given_variables, has_rules, held_back, held_back_write, through_env, time_limit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -245,7 +245,7 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             raise _protocol.WorkspaceUnavailableError(outcome.error or f"the command ended as `{outcome.status}`")
         code = outcome.exit_code if outcome.exit_code is not None else 1
         stderr = _without_env(outcome.stderr, words[0]) if code in (126, 127) and not outcome.stdout else outcome.stderr
-        return _protocol.CommandResult(exit_code=code, stdout=outcome.stdout, stderr=stderr)
+        return _protocol.CommandResult(exit_code=code, stdout=outcome.stdout, stderr=stderr + held_back(outcome))
 
     # Files
 
@@ -342,7 +342,9 @@ class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
             if self._environment == "local" and not self._has_rules:
                 await self._call(path, lambda target: _write(target, path, data))
                 return
-            await _builtin_errors(path, (await self._confined(path)).write_file(path, data))
+            written = await _builtin_errors(path, (await self._confined(path)).write_file(path, data))
+            if (taken_back := held_back_write(written.note)) is not None:
+                raise PermissionError(f"{path}: {taken_back}")
 
     async def stat(self, path: str) -> Any:
         """What is known of a file or directory."""

@@ -21,6 +21,8 @@ from .._execution import (
     approval_options,
     exit_status,
     given_variables,
+    held_back,
+    held_back_write,
     host_variables,
     is_judged_as_written,
     kept_bytes,
@@ -254,6 +256,10 @@ class LocalEnvironment(ExecutionEnvironment):
             raise _outside(path)
         return resolved
 
+    def _canonical(self, path: str) -> str:
+        """The path relative to the root, with links followed; as it is given where the files are in memory."""
+        return path if self._environment == "memory" else self._relative(self._resolve_path(path))
+
     def _relative(self, path: Path) -> str:
         return str(path.relative_to(self._root_dir))
 
@@ -291,7 +297,9 @@ class LocalEnvironment(ExecutionEnvironment):
         if outcome.status == "timed_out":
             partial = f"{text.text}\n" if text.text and not text.text.endswith("\n") else text.text
             return ExecutionResult(output=f"{partial}{_TIMED_OUT}", exit_code=-1, truncated=text.cut)
-        return ExecutionResult(output=text.text, exit_code=exit_status(outcome), truncated=text.cut)
+        taken_back = held_back(outcome)
+        told = f"{text.text}\n" if taken_back and text.text and not text.text.endswith("\n") else text.text
+        return ExecutionResult(output=f"{told}{taken_back}", exit_code=exit_status(outcome), truncated=text.cut)
 
     async def create_process(self, command: str, *, env: dict[str, str] | None = None) -> ExecutionProcess:
         """Start a process that is talked to.
@@ -329,6 +337,10 @@ class LocalEnvironment(ExecutionEnvironment):
         if self._environment != "memory":
             # A sandbox shows some of the host's files besides the root's.
             full = self._resolve_path(path)
+            if not self._root_dir.is_dir():
+                if not writes:
+                    raise FileNotFoundError(f"File not found: {path}")
+                self._root_dir.mkdir(parents=True)
         try:
             return await call()
         except DeniedError as error:
@@ -342,14 +354,19 @@ class LocalEnvironment(ExecutionEnvironment):
                 "is_directory": IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(full))
                 if writes
                 else FileNotFoundError(f"'{path}' is a directory, not a file."),
-                "not_a_directory": NotADirectoryError(f"Not a directory: {path}"),
+                "not_a_directory": NotADirectoryError(f"Not a directory: {path}")
+                if writes
+                else FileNotFoundError(f"File not found: {path}"),
                 "outside": _outside(path),
             }.get(error.code) or OSError(str(error)) from None
 
     async def write_file(self, path: str, content: str | bytes) -> None:
         if self._guarded:
-            shieling = self._execution.asynchronous()
-            await self._file(path, lambda: shieling.write_file(path, content), writes=True)
+            written = await self._file(
+                path, lambda: self._execution.asynchronous().write_file(path, content), writes=True
+            )
+            if (taken_back := held_back_write(written.note)) is not None:
+                raise PermissionError(taken_back)
             return
         data = content.encode("utf-8") if isinstance(content, str) else content
         await asyncio.to_thread(_write, self._resolve_path(path), data)
@@ -375,17 +392,19 @@ class LocalEnvironment(ExecutionEnvironment):
     async def ls(self, path: str = ".") -> list[FileInfo]:
         if not self._guarded:
             return await asyncio.to_thread(self._list, path)
-        shieling = self._execution.asynchronous()
+        where = self._canonical(path)
         try:
-            pages = await self._pages(path, lambda after: shieling.ls(path, limit=_PAGE, after=after))
+            pages = await self._pages(
+                where, lambda after: self._execution.asynchronous().ls(where, limit=_PAGE, after=after)
+            )
         except FileNotFoundError:
             raise NotADirectoryError(f"Not a directory: {path}") from None
-        prefix = self._prefix(path)
+        prefix = self._prefix(where)
         entries: list[FileInfo] = []
         for entry in (entry for page in pages for entry in page.entries):
             is_dir = entry.kind == "directory"
             if entry.kind == "link" and not entry.dangling and self._environment != "memory":
-                is_dir = (self._root_dir / path / entry.path).is_dir()
+                is_dir = (self._root_dir / where / entry.path).is_dir()
             entries.append(FileInfo(entry.path, f"{prefix}{entry.path}", is_dir, None if is_dir else entry.size))
         return entries
 
@@ -416,19 +435,24 @@ class LocalEnvironment(ExecutionEnvironment):
         if in_memory:
             names = [*await self._names(path), *await self._names(path, _DIRECTORIES)]
             return sorted(name for name in names if glob_match(name[len(prefix) :], pattern))
-        found = await asyncio.to_thread(lambda: [one for one in sorted(directory.glob(pattern)) if self._place(one)])
+        found = await asyncio.to_thread(lambda: [(one, self._place(one)) for one in sorted(directory.glob(pattern))])
+        placed = [(one, place) for one, place in found if place is not None]
         if self._guarded:
-            # Of what is there, what `Shieling` shows.
-            below = self._relative(directory)
+            # Of what is there, what `Shieling` shows. `..` and links lead to other directories of the root.
+            inside = all(place.is_relative_to(directory) for _, place in placed)
+            below = self._relative(directory) if inside else "."
             shown = {*await self._names(below), *await self._names(below, _DIRECTORIES), below}
-            found = [one for one in found if (place := self._place(one)) and self._relative(place) in shown]
-        return [self._relative(one) for one in found]
+            placed = [(one, place) for one, place in placed if self._relative(place) in shown]
+        return [self._relative(one) for one, _ in placed]
 
     async def _names(self, path: str, pattern: str = "**/*") -> list[str]:
         """All files below a directory, or directories, relative to the root; none if it is not there."""
-        find = partial(self._execution.asynchronous().glob, pattern, ignored=True, dotted=True, limit=_PAGE)
+        def find(after: str | None) -> Any:
+            glob = self._execution.asynchronous().glob
+            return glob(pattern, path=path, ignored=True, dotted=True, limit=_PAGE, after=after)
+
         try:
-            pages = await self._pages(path, lambda after: find(path=path, after=after))
+            pages = await self._pages(path, find)
         except (FileNotFoundError, NotADirectoryError):
             return []
         prefix = self._prefix(path)
@@ -468,7 +492,7 @@ class LocalEnvironment(ExecutionEnvironment):
         if glob_pattern and (os.path.isabs(glob_pattern) or ".." in Path(glob_pattern).parts):
             raise _outside(glob_pattern)
         if self._guarded:
-            return await self._guarded_grep(pattern, path or ".", glob_pattern, output_mode)
+            return await self._guarded_grep(pattern, self._canonical(path or "."), glob_pattern, output_mode)
         target = self._resolve_path(path or ".")
 
         def run() -> str:
