@@ -337,7 +337,10 @@ pub(super) fn record_options(
         for word in &found.doubtful {
             may_be_option(word, launches, run, reader);
         }
-        if run.more && !reader.is_fed_no_options() {
+        // What follows an option that lacks its value is that.
+        let lacks =
+            |given: &super::parse::Given| matches!(given.choice.value, Value::Required(_)) && given.value.is_none();
+        if run.more && (!reader.is_fed_no_options() || found.options.iter().any(lacks)) {
             may_get_options(run, launches, reader);
         }
     }

@@ -57,6 +57,11 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             found.operands.extend(args[at..].iter().cloned());
             break;
         }
+        // Any letters may be options there.
+        if program.bare && at == 1 && text.is_none() && !word.prefix().starts_with('-') {
+            found.strange.push(word.clone());
+            continue;
+        }
         let bare = program.bare
             && at == 1
             && text

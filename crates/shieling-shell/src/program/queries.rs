@@ -207,7 +207,12 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
         let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
         spellings.any(|own| wanted.contains(own))
     };
-    found.strange.is_empty() && found.doubtful.is_empty() && given(with) && !given(unless)
+    let is_input = |word: &Word| word.known().as_deref() == Some("-");
+    found.strange.is_empty()
+        && found.doubtful.is_empty()
+        && given(with)
+        && !given(unless)
+        && !found.operands.iter().any(is_input)
 }
 
 /// Whether a command prints its input as it is.

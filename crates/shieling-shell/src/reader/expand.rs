@@ -309,6 +309,14 @@ impl Reader<'_> {
         else {
             return None;
         };
+        // The shell gives these values by itself.
+        let by_shell = crate::variables::set_by_the_shell(name)
+            || name.starts_with("BASH")
+            || name.starts_with("COMP")
+            || matches!(name.as_str(), "OPTIND" | "PWD" | "OLDPWD" | "REPLY" | "COPROC");
+        if by_shell {
+            return None;
+        }
         self.looked_up = true;
         let elements = self
             .variables

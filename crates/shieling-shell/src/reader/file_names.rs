@@ -49,6 +49,7 @@ impl Reader<'_> {
         let commands = self.reading.commands.get(first..).unwrap_or_default();
         self.texts_given > texts
             || matches!(self.input, Input::Text(_) | Input::Altered)
+            || matches!(self.fed_with, Input::Text(_) | Input::Altered)
             || commands.iter().any(|command| command.kind == Kind::Function)
     }
 

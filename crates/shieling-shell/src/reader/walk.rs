@@ -7,6 +7,7 @@ use super::launch::MAX_NAMES;
 use super::run::{Launch, Run};
 use super::source::{Place, Source};
 use super::{Input, Reader};
+use crate::descriptor::descriptor;
 use crate::program;
 use crate::reading::{Action, Base, Doubt, Invocation, Kind, PIPE, Via};
 use crate::screen::Unreadable;
@@ -925,10 +926,11 @@ impl Reader<'_> {
                 );
                 for word in self.words(word, source)? {
                     if standard_input {
-                        self.input = if duplicates {
-                            Input::Unknown
-                        } else {
-                            Input::File(word.clone())
+                        let copied = duplicates || word.known().is_none_or(|path| descriptor(&path).is_some());
+                        self.input = match copied {
+                            true if self.texts_given > 0 => Input::Altered,
+                            true if duplicates => Input::Unknown,
+                            _ => Input::File(word.clone()),
                         };
                     }
                     let descriptor = redirect.descriptor.unwrap_or(u32::from(!reads));
