@@ -239,3 +239,19 @@ fn what_git_does_not_track_is_on_no_list_of_it() {
     std::fs::write(root.join(".git"), "gitdir: store").expect("written");
     assert_ne!(decides(&readonly(), root, text), Decision::Allow);
 }
+
+#[test]
+fn a_wildcard_behind_a_link_leads_into_a_hidden_directory() {
+    let workspace = Workspace::new()
+        .with("secrets/key", "hidden")
+        .with("src/deep/a.txt", "x\n");
+    let root = workspace.root();
+    std::os::unix::fs::symlink("../secrets", root.join("src/link")).expect("linked");
+    let policy = Policy::open().with_ignore(&["secrets/**"]).expect("a pattern");
+    for text in ["cat src/link/*", "cat src/*/*", "cat src/l*/k*"] {
+        assert_ne!(decides(&policy, root, text), Decision::Allow, "{text}");
+    }
+    for text in ["cat src/deep/*", "cat src/d*/*", "ls src", "rm src/link"] {
+        assert_eq!(decides(&policy, root, text), Decision::Allow, "{text}");
+    }
+}

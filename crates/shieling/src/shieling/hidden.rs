@@ -140,6 +140,30 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
                         .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
                 })
             };
+            // With a wildcard behind it, what is in a directory is read, all of which may be hidden.
+            let leads_below = |path: &Path| {
+                path.canonicalize().is_ok_and(|target| {
+                    target
+                        .strip_prefix(&workspace)
+                        .is_ok_and(|inside| policy.hides_all_in(inside))
+                })
+            };
+            let (above, pattern, rest) = at_wildcard(&effect.object);
+            let directory = command.cwd().join(above);
+            if !pattern.is_empty() && !above.is_empty() && leads_below(&directory)
+                || !rest.is_empty()
+                    && links_that_fit(pattern, &directory)
+                        .is_none_or(|links| links.iter().any(|link| leads_below(link)))
+            {
+                return Some(Reason {
+                    decision: Decision::Deny,
+                    rule: IGNORE.to_owned(),
+                    object: effect.object.clone(),
+                    span: Some(effect.span),
+                    because: "it leads into a hidden directory".to_owned(),
+                    instead: None,
+                });
+            }
             let (decision, because) = match links(&effect.object, command.cwd()) {
                 _ if leads(&command.cwd().join(&effect.object)) => {
                     (Decision::Deny, "it leads to a hidden path".to_owned())
@@ -165,18 +189,35 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
         .collect()
 }
 
+/// A path at the first of its names that holds a wildcard: what stands before it, that name, and what follows.
+fn at_wildcard(path: &str) -> (&str, &str, &str) {
+    let Some(wild) = path.find(['*', '?', '[']) else {
+        return (path, "", "");
+    };
+    let (above, rest) = path[..wild]
+        .rfind('/')
+        .map_or(("", path), |at| (&path[..at], &path[at + 1..]));
+    let (pattern, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    (above, pattern, rest)
+}
+
 /// The links whose names the wildcards at the end of a path can match; nothing if there are too many names.
 fn links(path: &str, from: &Path) -> Option<Vec<PathBuf>> {
     let (directory, pattern) = path.rsplit_once('/').unwrap_or((".", path));
-    if !pattern.contains(['*', '?', '[']) {
-        return Some(Vec::new());
+    match pattern.contains(['*', '?', '[']) {
+        true => links_that_fit(pattern, &from.join(directory)),
+        false => Some(Vec::new()),
     }
+}
+
+/// The links in a directory whose names a pattern can match; nothing if there are too many names.
+fn links_that_fit(pattern: &str, directory: &Path) -> Option<Vec<PathBuf>> {
     let pick = Pick {
         pattern: pattern.to_owned(),
         path: false,
         kind: PickKind::Entries,
     };
-    let Ok(entries) = fs::read_dir(from.join(directory)) else {
+    let Ok(entries) = fs::read_dir(directory) else {
         return Some(Vec::new());
     };
     let entries: Vec<_> = entries.flatten().take(ENTRIES + 1).collect();
