@@ -154,7 +154,7 @@ fn no_network(field: &Field<'_>) -> Checked {
         for (text, expected) in [
             ("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6", true),
             (
-                "echo 'curl: (6) Could not resolve host: example.org' >&2; seq 9 >&2",
+                "echo 'curl: (6) Could not resolve host: example.org' >&2; seq 19 >&2",
                 false,
             ),
             (

@@ -7,7 +7,7 @@ use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Action, Invocation, Kind, NamesIn, Pick, PickKind, Splits, Via, Walk};
 use crate::span::Span;
-use crate::syntax::tree::{Command, CompoundList, Item, RedirectKind, Separator};
+use crate::syntax::tree::{Command, CompoundList, Item, Redirect, RedirectKind, Separator, Target};
 use crate::variables::HOME;
 use crate::word::{Atom, Hidden, Word, joined};
 
@@ -17,9 +17,16 @@ impl Reader<'_> {
         let Command::Simple(simple) = command else {
             return Input::Unknown;
         };
-        let is_redirected = |item: &Item| matches!(item, Item::Redirect(_));
+        // What goes wrong may be thrown away.
+        let is_redirected = |item: &Item| match item {
+            Item::Redirect(redirect) => !throws_errors_away(redirect),
+            _ => false,
+        };
         let is_fed = |item: &Item| match item {
-            Item::Redirect(redirect) => matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString),
+            Item::Redirect(redirect) => {
+                matches!(redirect.kind, RedirectKind::HereDocument | RedirectKind::HereString)
+                    || throws_errors_away(redirect)
+            }
             _ => true,
         };
         let mut items = simple.prefix.iter().chain(&simple.suffix);
@@ -238,6 +245,15 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a redirection is `2>/dev/null`.
+fn throws_errors_away(redirect: &Redirect) -> bool {
+    let is_null = |target: &Target| matches!(target, Target::Word(word) if word.value == "/dev/null");
+    redirect.descriptor == Some(2)
+        && redirect.variable.is_none()
+        && redirect.kind == RedirectKind::Write
+        && is_null(&redirect.target)
+}
+
 /// How many stages a list has that is one pipeline of simple commands without redirections, outside of a trap.
 pub(super) fn stages(list: &CompoundList) -> Option<usize> {
     let [(list, Separator::Sequence)] = list.0.as_slice() else {
@@ -246,7 +262,12 @@ pub(super) fn stages(list: &CompoundList) -> Option<usize> {
     let plain = |command: &Command| match command {
         Command::Simple(simple) => {
             let mut items = simple.prefix.iter().chain(&simple.suffix);
-            simple.name.is_some() && !items.any(|item| !matches!(item, Item::Word(_)))
+            simple.name.is_some()
+                && items.all(|item| match item {
+                    Item::Word(_) => true,
+                    Item::Redirect(redirect) => throws_errors_away(redirect),
+                    _ => false,
+                })
         }
         Command::Compound(..) | Command::Function(_) => false,
     };
