@@ -208,7 +208,7 @@ impl Shieling {
         let mut facts = facts.after(left).enforcing(self.enforced);
         let mut text = Text::read(command.text(), &facts);
         let mut verdict = self.policy.judge_read(&text, &facts);
-        // So are names of files.
+        // File names are looked up only if that may change the verdict.
         if verdict.decision != Decision::Allow
             && text
                 .names_used()
