@@ -693,6 +693,14 @@ pub(crate) fn is_readonly(name: &str) -> bool {
     )
 }
 
+/// Whether the shell may give this variable a value by itself, or by a builtin that does not name it.
+pub(crate) fn may_be_set_by_the_shell(name: &str) -> bool {
+    set_by_the_shell(name)
+        || name.starts_with("BASH")
+        || name.starts_with("COMP")
+        || matches!(name, "OPTIND" | "PWD" | "OLDPWD" | "REPLY" | "COPROC")
+}
+
 /// Whether bash by itself gives this variable values that can be any text: words of commands, what matched, names.
 pub(crate) fn set_by_the_shell(name: &str) -> bool {
     matches!(

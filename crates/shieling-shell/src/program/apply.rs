@@ -158,11 +158,7 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
             .retain(|role| !matches!(role, Role::Pattern | Role::Expression));
         roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
     }
-    let in_place = matches!(run.name.as_str(), "sed" | "gsed")
-        && found
-            .options
-            .iter()
-            .any(|given| given.choice.spellings.iter().any(|own| own == "-i"));
+    let in_place = matches!(run.name.as_str(), "sed" | "gsed") && found.has(&["-i"]);
     if in_place && roles.rest == Some(Role::Read) {
         roles.rest = Some(Role::Write);
     }
@@ -211,9 +207,11 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
 /// The variables that options of `env` take out of the environment, `None` for any.
 fn taken_out(found: &Arguments) -> Vec<Option<String>> {
     let names = found.options.iter().filter_map(|given| {
-        let is = |names: [&str; 2]| given.choice.spellings.iter().any(|own| names.contains(&own.as_str()));
         let named = given.value.as_ref().and_then(Word::known);
-        match (is(["-i", "--ignore-environment"]), is(["-u", "--unset"])) {
+        match (
+            given.is_one_of(&["-i", "--ignore-environment"]),
+            given.is_one_of(&["-u", "--unset"]),
+        ) {
             (true, _) => Some(None),
             (false, true) => Some(named.map(Cow::into_owned)),
             (false, false) => None,
@@ -225,12 +223,8 @@ fn taken_out(found: &Arguments) -> Vec<Option<String>> {
 /// Whether this call starts a shell that reads what this program is fed.
 fn starts_a_shell(program: &Program, roles: &Operands, found: &Arguments) -> bool {
     let Some(shell) = &program.shell else { return false };
-    let given = |spellings: &[String]| {
-        let mut own = found.options.iter().flat_map(|given| &given.choice.spellings);
-        own.any(|spelling| spellings.contains(spelling))
-    };
     if !shell.unless.is_empty() {
-        return !given(&shell.unless);
+        return !found.has(&shell.unless);
     }
     // What is described as no more than unknown starts its operands.
     let starts = |role: &Role| matches!(role, Role::Command | Role::Code | Role::Shell | Role::Unknown);
@@ -241,7 +235,7 @@ fn starts_a_shell(program: &Program, roles: &Operands, found: &Arguments) -> boo
     });
     let has_command = (0..found.operands.len()).filter_map(operand).any(starts)
         || values.into_iter().any(|role| starts(&role) && role != Role::Unknown);
-    !has_command && (shell.with.is_empty() || given(&shell.with))
+    !has_command && (shell.with.is_empty() || found.has(&shell.with))
 }
 
 /// Where the `=` stands in a word that `env` and its like take for `NAME=value`: any with one.

@@ -102,22 +102,19 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 let (command, plain) = if printing && depth == print_depth {
                     (string(next), ends(tokens.get(at + 2)))
                 } else {
-                    (
-                        string(before),
-                        at < 2
-                            || !matches!(
-                                tokens.get(at - 2),
-                                Some(
-                                    Token::Text(_)
-                                        | Token::Coded
-                                        | Token::Name(_)
-                                        | Token::Number
-                                        | Token::Other
-                                        | Token::Mark("," | "&&" | "||" | "++" | "--" | "]")
-                                )
-                            ) && (tokens.get(at.wrapping_sub(2)) != Some(&Token::Mark(")"))
-                                || closes_a_condition(&tokens[..at - 1])),
-                    )
+                    let is_whole = match at.checked_sub(2).and_then(|at| tokens.get(at)) {
+                        Some(Token::Mark(")")) => closes_a_condition(&tokens[..at - 1]),
+                        Some(
+                            Token::Text(_)
+                            | Token::Coded
+                            | Token::Name(_)
+                            | Token::Number
+                            | Token::Other
+                            | Token::Mark("," | "&&" | "||" | "++" | "--" | "]"),
+                        ) => false,
+                        Some(Token::Mark(_)) | None => true,
+                    };
+                    (string(before), is_whole)
                 };
                 match command.filter(|_| plain) {
                     Some(text) if !text.starts_with("/inet") => reader.shell_text_fed(&Word::text(text, span), by)?,

@@ -71,12 +71,7 @@ pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chos
         let sub = find_sub(git, &found.operands)?;
         let rest = &found.operands[sub.words..];
         let found = parse(sub.program, rest);
-        let given = |names: &[&str]| {
-            found
-                .options
-                .iter()
-                .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
-        };
+        let given = |names: &[&str]| found.has(names);
         let limited = match found.before_dashes {
             Some(before) => limits(&found.operands[before.min(found.operands.len())..], chosen),
             None => {

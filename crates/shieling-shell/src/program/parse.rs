@@ -29,6 +29,21 @@ pub(crate) struct Arguments {
     pub(crate) before_dashes: Option<usize>,
 }
 
+impl Given {
+    /// Whether it is one of these options, however it is spelled.
+    pub(crate) fn is_one_of(&self, spellings: &[impl AsRef<str>]) -> bool {
+        let mut own = self.choice.spellings.iter();
+        own.any(|own| spellings.iter().any(|wanted| wanted.as_ref() == own))
+    }
+}
+
+impl Arguments {
+    /// Whether one of these options is given, however it is spelled.
+    pub(crate) fn has(&self, spellings: &[impl AsRef<str>]) -> bool {
+        self.options.iter().any(|given| given.is_one_of(spellings))
+    }
+}
+
 /// The toolchains of rustup that are there as a rule. Any other may be installed first, or be a directory.
 const CHANNELS: [&str; 3] = ["stable", "beta", "nightly"];
 

@@ -203,15 +203,11 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
         return false;
     };
     let found = parse(program, &command.argv[1..]);
-    let given = |wanted: &[String]| {
-        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
-        spellings.any(|own| wanted.contains(own))
-    };
     let is_input = |word: &Word| word.known().as_deref() == Some("-");
     found.strange.is_empty()
         && found.doubtful.is_empty()
-        && given(with)
-        && !given(unless)
+        && found.has(with)
+        && !found.has(unless)
         && !found.operands.iter().any(is_input)
 }
 
@@ -232,9 +228,6 @@ pub(crate) fn keeps_lines(command: &Invocation) -> Option<bool> {
     let program = find(&command.program().filter(|_| !command.more)?)?;
     let found = parse(program, &command.argv[1..]);
     let allowed = program.lines.as_ref()?;
-    let is =
-        |given: &super::parse::Given, names: &[&str]| given.choice.spellings.iter().any(|own| names.contains(&&**own));
-    let keeps = |given: &super::parse::Given| given.choice.spellings.iter().any(|own| allowed.contains(own));
     let patterns = program
         .operands
         .head
@@ -242,10 +235,9 @@ pub(crate) fn keeps_lines(command: &Invocation) -> Option<bool> {
         .filter(|role| **role == Role::Pattern)
         .count();
     let understood = found.strange.is_empty() && found.doubtful.is_empty() && found.plus.is_empty();
-    (understood && found.operands.len() == patterns && found.options.iter().all(keeps)).then(|| {
-        let by_nul = |given: &super::parse::Given| is(given, &["-z", "--zero-terminated", "--null-data"]);
-        found.options.iter().any(by_nul)
-    })
+    let keeps = found.options.iter().all(|given| given.is_one_of(allowed));
+    (understood && keeps && found.operands.len() == patterns)
+        .then(|| found.has(&["-z", "--zero-terminated", "--null-data"]))
 }
 
 /// Whether a command, without the options that it is given here, would only read.
@@ -273,19 +265,9 @@ pub fn reads_by_itself(command: &Invocation) -> bool {
 
 /// What those commands print whose output depends on how they are used.
 fn prints_by_use(name: &str, found: &Arguments) -> Option<Printed> {
-    let flag = |names: &[&str]| {
-        found
-            .options
-            .iter()
-            .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
-    };
+    let flag = |names: &[&str]| found.has(names);
     // All of its options are among these.
-    let only = |names: &[&str]| {
-        found
-            .options
-            .iter()
-            .all(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
-    };
+    let only = |names: &[&str]| found.options.iter().all(|given| given.is_one_of(names));
     if found
         .options
         .iter()

@@ -112,11 +112,7 @@ fn cargo_fmt(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> R
 /// The linker reads files that its options name, and quotes from them what it does not understand.
 fn linker_options(found: &super::parse::Arguments, run: &Run, reader: &mut Reader<'_>) {
     for given in &found.options {
-        let of_linker = given
-            .choice
-            .spellings
-            .iter()
-            .any(|own| own == "-Wl," || own == "-Xlinker");
+        let of_linker = given.is_one_of(&["-Wl,", "-Xlinker"]);
         let Some(text) = given.value.as_ref().filter(|_| of_linker).and_then(Word::known) else {
             continue;
         };
@@ -147,11 +143,7 @@ fn linker_options(found: &super::parse::Arguments, run: &Run, reader: &mut Reade
 /// A compiler that only looks: more options, other than those, may come from `@FILE`, and `cpp` writes its second operand.
 fn compiler(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> bool {
     let found = parse(program, &run.args);
-    let looks = |spelling: &String| matches!(spelling.as_str(), "-E" | "-fsyntax-only" | "-M" | "-MM");
-    let only_looks = found
-        .options
-        .iter()
-        .any(|given| given.choice.spellings.iter().any(looks));
+    let only_looks = found.has(&["-E", "-fsyntax-only", "-M", "-MM"]);
     let by = Some(run.index);
     linker_options(&found, run, reader);
     if !only_looks {
@@ -398,12 +390,7 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     let mut found = parse(program, &run.args);
     let mut replace = None;
     for given in &found.options {
-        if given
-            .choice
-            .spellings
-            .iter()
-            .any(|own| matches!(own.as_str(), "-I" | "-i" | "--replace"))
-        {
+        if given.is_one_of(&["-I", "-i", "--replace"]) {
             replace = Some(
                 given
                     .value
@@ -412,13 +399,9 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
             );
         }
     }
-    let option = |names: &[&str]| {
-        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
-        spellings.any(|own| names.contains(&own.as_str()))
-    };
     let (nul, other) = (
-        option(&["-0", "--null"]),
-        option(&["-d", "--delimiter", "-a", "--arg-file", "-E", "-e"]),
+        found.has(&["-0", "--null"]),
+        found.has(&["-d", "--delimiter", "-a", "--arg-file", "-E", "-e"]),
     );
     let mut argv = std::mem::take(&mut found.operands);
     let fed = match replace.is_none() && !other && found.strange.is_empty() {
@@ -1005,10 +988,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
 fn watch(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut found = parse(program, &run.args);
     let words = std::mem::take(&mut found.operands);
-    let exec = found
-        .options
-        .iter()
-        .any(|given| given.choice.spellings.iter().any(|own| own == "-x" || own == "--exec"));
+    let exec = found.has(&["-x", "--exec"]);
     record(program, run, found, reader)?;
     if exec {
         return launch(&words, run, reader);

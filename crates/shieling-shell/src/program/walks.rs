@@ -76,10 +76,7 @@ pub(super) fn record(
     run: &Run,
     reader: &mut Reader<'_>,
 ) {
-    let given = |wanted: &[String]| {
-        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
-        spellings.any(|own| wanted.contains(own))
-    };
+    let given = |wanted: &[String]| found.has(wanted);
     let plainly = |walks: &Walks| walks.with.is_empty() || !walks.unless.is_empty();
     let walks_here = |walks: &&Walks| given(&walks.with) || plainly(walks) && !given(&walks.unless);
     let by_options = program.walks.as_ref().filter(walks_here).is_some();

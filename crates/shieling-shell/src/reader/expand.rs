@@ -10,7 +10,7 @@ use crate::program::Printed;
 use crate::reading::{Action, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
-use crate::syntax::tree::{self, Command, Expansion, Operation, Parameter, Piece, PieceKind, Separator, Tilde};
+use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
 use crate::syntax::{braces, heredoc_pieces, pieces};
 use crate::variables::{HOME, ambient, as_found};
 use crate::word::{Atom, BLANKS, Fields, Hidden, Known, Word, between_blanks, holds_names, joined, known};
@@ -309,12 +309,7 @@ impl Reader<'_> {
         else {
             return None;
         };
-        // The shell gives these values by itself.
-        let by_shell = crate::variables::set_by_the_shell(name)
-            || name.starts_with("BASH")
-            || name.starts_with("COMP")
-            || matches!(name.as_str(), "OPTIND" | "PWD" | "OLDPWD" | "REPLY" | "COPROC");
-        if by_shell {
+        if crate::variables::may_be_set_by_the_shell(name) {
             return None;
         }
         self.looked_up = true;
@@ -544,19 +539,12 @@ impl Reader<'_> {
             return Ok(None);
         }
         let program = self.parsed(text).map_err(|_| unparsable(place.span(0, text.len())))?;
-        let [(list, Separator::Sequence)] = program.list.0.as_slice() else {
+        let Some(stages) = program.list.simple_stages() else {
             return Ok(None);
         };
-        let simple = |command: &Command| match command {
-            Command::Simple(simple) => simple.name.as_ref().map(|name| name.range),
-            Command::Compound(..) | Command::Function(_) => None,
-        };
-        let stages: Vec<_> = list.first.seq.iter().filter_map(simple).collect();
-        if !list.additional.is_empty() || stages.len() != list.first.seq.len() {
-            return Ok(None);
-        }
         let read = self.reading.commands.get(first..).unwrap_or_default();
-        let (Some(name), Some(last)) = (stages.last(), read.last()) else {
+        let name = stages.last().and_then(|stage| Some(stage.name.as_ref()?.range));
+        let (Some(name), Some(last)) = (name, read.last()) else {
             return Ok(None);
         };
         // Where the text was put together, all of it stands in one place.

@@ -7,7 +7,7 @@ use super::{Input, Reader};
 use crate::program;
 use crate::reading::{Action, Invocation, Kind, NamesIn, Pick, PickKind, Splits, Via, Walk};
 use crate::span::Span;
-use crate::syntax::tree::{Command, CompoundList, Item, Redirect, RedirectKind, Separator, Target};
+use crate::syntax::tree::{Command, CompoundList, Item, Redirect, RedirectKind, SimpleCommand, Target};
 use crate::variables::HOME;
 use crate::word::{Atom, Hidden, Word, joined};
 
@@ -154,12 +154,17 @@ impl Reader<'_> {
         }
     }
 
-    /// What each name can be that this command is fed, if they are plain and each is on a line of its own; they are recorded
-    /// as what is read.
+    /// What each name can be that this command is fed, as [`Self::as_words`].
     pub(crate) fn plain_names(&mut self, by: usize, span: Span) -> Option<Vec<Atom>> {
         let Input::Names(names) = self.present_input() else {
             return None;
         };
+        self.as_words(names, by, span)
+    }
+
+    /// What each of these names can be, if they are plain and each is on a line of its own; they are recorded as what is
+    /// read.
+    fn as_words(&mut self, names: FoundNames, by: usize, span: Span) -> Option<Vec<Atom>> {
         if names.by_nul || !self.are_plain(names_of(&names.walks)) {
             return None;
         }
@@ -207,12 +212,7 @@ impl Reader<'_> {
     pub(super) fn substituted_names(&mut self, first: usize, effects: usize, stages: usize) -> Option<Vec<Atom>> {
         let names = self.names_of_pipeline(first, effects, stages)?;
         let (last, span) = (self.reading.commands.len() - 1, self.reading.commands[first].span);
-        if names.by_nul || !self.are_plain(names_of(&names.walks)) {
-            return None;
-        }
-        let value = below(&names.walks, Hidden::PlainBelow)?;
-        self.reads_names(names.walks, Splits::Nowhere, last, span);
-        Some(value)
+        self.as_words(names, last, span)
     }
 
     /// The names that the commands since `first` print, so many stages of one pipeline, if they print nothing else.
@@ -256,23 +256,16 @@ fn throws_errors_away(redirect: &Redirect) -> bool {
 
 /// How many stages a list has that is one pipeline of simple commands without redirections, outside of a trap.
 pub(super) fn stages(list: &CompoundList) -> Option<usize> {
-    let [(list, Separator::Sequence)] = list.0.as_slice() else {
-        return None;
+    let stages = list.simple_stages()?;
+    let plain = |stage: &&SimpleCommand| {
+        let mut items = stage.prefix.iter().chain(&stage.suffix);
+        items.all(|item| match item {
+            Item::Word(_) => true,
+            Item::Redirect(redirect) => throws_errors_away(redirect),
+            _ => false,
+        })
     };
-    let plain = |command: &Command| match command {
-        Command::Simple(simple) => {
-            let mut items = simple.prefix.iter().chain(&simple.suffix);
-            simple.name.is_some()
-                && items.all(|item| match item {
-                    Item::Word(_) => true,
-                    Item::Redirect(redirect) => throws_errors_away(redirect),
-                    _ => false,
-                })
-        }
-        Command::Compound(..) | Command::Function(_) => false,
-    };
-    let is_one = list.additional.is_empty() && list.first.seq.iter().all(plain);
-    is_one.then_some(list.first.seq.len())
+    stages.iter().all(plain).then_some(stages.len())
 }
 
 /// Where these walks find names, if the text tells.

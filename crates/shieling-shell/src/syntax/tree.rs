@@ -48,6 +48,21 @@ pub(crate) enum Separator {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CompoundList(pub(crate) Vec<(AndOrList, Separator)>);
 
+impl CompoundList {
+    /// The stages of a list that is one pipeline of simple commands, each with a name.
+    pub(crate) fn simple_stages(&self) -> Option<Vec<&SimpleCommand>> {
+        let [(list, Separator::Sequence)] = self.0.as_slice() else {
+            return None;
+        };
+        let stages = list.first.seq.iter().map(|command| match command {
+            Command::Simple(simple) => Some(simple).filter(|simple| simple.name.is_some()),
+            Command::Compound(..) | Command::Function(_) => None,
+        });
+        let stages = stages.collect::<Option<Vec<_>>>()?;
+        list.additional.is_empty().then_some(stages)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct AndOrList {
     pub(crate) first: Pipeline,
