@@ -209,17 +209,15 @@ impl Shieling {
         let mut text = Text::read(command.text(), &facts);
         let mut verdict = self.policy.judge_read(&text, &facts);
         // File names are looked up only if that may change the verdict.
+        let are_plain = |names| lookup::are_plain(names, command.cwd(), &self.place());
         if verdict.decision != Decision::Allow
-            && text
-                .names_used()
-                .is_some_and(|names| lookup::are_plain(names, command.cwd(), &self.place()))
+            && let Some(names) = text.names_used()
+            && are_plain(names)
         {
             let plain = facts.clone().with_plain_names();
             let read = Text::read(command.text(), &plain);
-            if read
-                .names_used()
-                .is_some_and(|names| lookup::are_plain(names, command.cwd(), &self.place()))
-            {
+            // It may use more than the first reading showed.
+            if read.names_used().is_some_and(|used| used == names || are_plain(used)) {
                 (facts, text) = (plain, read);
                 verdict = self.policy.judge_read(&text, &facts);
             }

@@ -47,6 +47,11 @@ fn decides(policy: &Policy, root: &Path, text: &str) -> Decision {
     shieling.judge(&Command::new(text, root).expect("a command")).decision
 }
 
+fn git(root: &Path, arguments: &[&str]) {
+    let ended = Process::new("git").args(arguments).current_dir(root).status();
+    assert!(ended.expect("git is there").success(), "{arguments:?}");
+}
+
 fn readonly() -> Policy {
     Policy::open().with_readonly()
 }
@@ -120,13 +125,7 @@ fn names_that_split_or_expand_are_asked_about() {
 #[test]
 fn names_that_begin_with_a_dash_are_asked_about_where_they_begin_an_argument() {
     let workspace = Workspace::new().with("--pre=x", "x\n").with("a.txt", "x\n");
-    let git = |arguments: &[&str]| {
-        let ended = Process::new("git")
-            .args(arguments)
-            .current_dir(workspace.root())
-            .status();
-        assert!(ended.expect("git is there").success(), "{arguments:?}");
-    };
+    let git = |arguments: &[&str]| git(workspace.root(), arguments);
     git(&["init", "-q"]);
     git(&["add", "."]);
     for text in HERE {
@@ -175,15 +174,8 @@ fn names_in_a_list_that_a_search_skips_hidden_files_for_are_looked_at_too() {
         .with(".env", "hidden")
         .with(".gitignore", ".env\n")
         .with("src/a .env b", "x\n");
-    let git = |arguments: &[&str]| {
-        let ended = Process::new("git")
-            .args(arguments)
-            .current_dir(workspace.root())
-            .status();
-        assert!(ended.expect("git is there").success(), "{arguments:?}");
-    };
-    git(&["init", "-q"]);
-    git(&["add", "."]);
+    git(workspace.root(), &["init", "-q"]);
+    git(workspace.root(), &["add", "."]);
     for text in [
         "rg -l x src | xargs cat",
         "git ls-files | xargs cat",
@@ -228,10 +220,8 @@ fn what_git_does_not_track_is_on_no_list_of_it() {
     let root = workspace.root();
     let text = "git ls-files | xargs sed -n 1p";
     assert_ne!(decides(&readonly(), root, text), Decision::Allow);
-    for arguments in [&["init", "-q"][..], &["add", "."]] {
-        let ended = Process::new("git").args(arguments).current_dir(root).status();
-        assert!(ended.expect("git is there").success(), "{arguments:?}");
-    }
+    git(root, &["init", "-q"]);
+    git(root, &["add", "."]);
     std::fs::write(root.join("not tracked"), "x").expect("written");
     assert_eq!(decides(&readonly(), root, text), Decision::Allow);
     // Of a linked tree the list is elsewhere.

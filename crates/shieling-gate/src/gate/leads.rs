@@ -82,11 +82,12 @@ impl Gate<'_> {
         if let Kind::Link(target) = &entry.kind {
             let directory = self.directory(Side::After, above)?;
             let is_of_tools = self.spelled(path, &directory.opened, names::leads_to_row);
-            let opened = self.opened_by(path)?.map(|lead| lead.path);
-            return Ok(match way::follow(self.around.after, self.around.root, above, target)? {
-                Destination::Inside(inside) if is_of_tools => vec![inside],
-                Destination::Inside(_) | Destination::Outside(_) | Destination::Nowhere => Vec::from_iter(opened),
-            });
+            if is_of_tools
+                && let Destination::Inside(inside) = way::follow(self.around.after, self.around.root, above, target)?
+            {
+                return Ok(vec![inside]);
+            }
+            return Ok(self.opened_by(path)?.map(|lead| lead.path).into_iter().collect());
         }
         let mut found = Vec::new();
         for place in self.places(Side::After, path)? {
@@ -98,7 +99,7 @@ impl Gate<'_> {
                 },
                 _ => continue,
             };
-            let before = self.leads_of(Side::Before, top)?;
+            let before = self.repository(top)?;
             let after = self.leads_of(Side::After, top)?;
             found.extend(
                 after

@@ -14,9 +14,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use shieling_gate::index;
-
-use super::lookup::INDEX_READ;
+use super::lookup;
 use crate::policy::{
     Atom, Base, Decision, EffectKind, Facts, HOME, IGNORE, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk,
     Walked,
@@ -133,38 +131,20 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
         .iter()
         .filter(|effect| matches!(effect.kind, EffectKind::Reads | EffectKind::Writes))
         .filter_map(|effect| {
+            let target = |path: &Path| Some(path.canonicalize().ok()?.strip_prefix(&workspace).ok()?.to_owned());
             let leads = |path: &Path| {
-                path.canonicalize().is_ok_and(|target| {
-                    target
-                        .strip_prefix(&workspace)
-                        .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
-                })
+                target(path).is_some_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
             };
             // With a wildcard behind it, what is in a directory is read, all of which may be hidden.
-            let leads_below = |path: &Path| {
-                path.canonicalize().is_ok_and(|target| {
-                    target
-                        .strip_prefix(&workspace)
-                        .is_ok_and(|inside| policy.hides_all_in(inside))
-                })
-            };
+            let leads_below = |path: &Path| target(path).is_some_and(|inside| policy.hides_all_in(&inside));
             let (above, pattern, rest) = at_wildcard(&effect.object);
             let directory = command.cwd().join(above);
-            if !pattern.is_empty() && !above.is_empty() && leads_below(&directory)
+            let is_below = !pattern.is_empty() && !above.is_empty() && leads_below(&directory)
                 || !rest.is_empty()
                     && links_that_fit(pattern, &directory)
-                        .is_none_or(|links| links.iter().any(|link| leads_below(link)))
-            {
-                return Some(Reason {
-                    decision: Decision::Deny,
-                    rule: IGNORE.to_owned(),
-                    object: effect.object.clone(),
-                    span: Some(effect.span),
-                    because: "it leads into a hidden directory".to_owned(),
-                    instead: None,
-                });
-            }
+                        .is_none_or(|links| links.iter().any(|link| leads_below(link)));
             let (decision, because) = match links(&effect.object, command.cwd()) {
+                _ if is_below => (Decision::Deny, "it leads into a hidden directory".to_owned()),
                 _ if leads(&command.cwd().join(&effect.object)) => {
                     (Decision::Deny, "it leads to a hidden path".to_owned())
                 }
@@ -400,15 +380,10 @@ impl<'a> Search<'a> {
 
     /// Whether git knows of no hidden file in this workspace, by its index, and of no name that is split into others.
     fn tracks_nothing_hidden(&self, splits: Splits) -> bool {
-        let index = self.workspace.join(".git/index");
-        let read = fs::metadata(&index)
-            .ok()
-            .filter(|found| found.is_file() && found.len() <= INDEX_READ)
-            .and_then(|_| fs::read(&index).ok());
         let hides = |path: &[u8]| {
             std::str::from_utf8(path).map_or(true, |path| self.policy.hides(path) || is_split(path, splits))
         };
-        read.and_then(|bytes| index::tracked(&bytes))
+        lookup::tracked(&self.workspace.join(".git"), &lookup::Place::Host)
             .is_some_and(|tracked| !tracked.iter().any(|one| hides(&one.path)))
     }
 

@@ -28,7 +28,7 @@ const NAMES: usize = 10_000;
 const NAMES_BELOW: usize = 50_000;
 
 /// How large git's index may be to be read.
-pub(super) const INDEX_READ: u64 = 16 * 1024 * 1024;
+const INDEX_READ: u64 = 16 * 1024 * 1024;
 
 /// How many directories a relative path is tried in.
 const DIRECTORIES: usize = 64;
@@ -185,9 +185,13 @@ fn tracks_plain_names(from: &Path, place: &Place) -> bool {
     let git = above.find(|git| place.is_directory(git) || place.is_file(git));
     let plain = |path: &[u8]| std::str::from_utf8(path).is_ok_and(|path| path.split('/').all(FileNames::is_plain));
     // Elsewhere than in a directory of that name it is not looked for.
-    git.and_then(|git| place.bytes(&git.join("index"), INDEX_READ))
-        .and_then(|bytes| index::tracked(&bytes).map(|tracked| tracked.iter().all(|one| plain(&one.path))))
-        .unwrap_or(false)
+    git.and_then(|git| tracked(&git, place))
+        .is_some_and(|tracked| tracked.iter().all(|one| plain(&one.path)))
+}
+
+/// What git tracks, by the index in this git directory; nothing if it cannot be read whole.
+pub(super) fn tracked(git: &Path, place: &Place) -> Option<Vec<index::IndexEntry>> {
+    index::tracked(&place.bytes(&git.join("index"), INDEX_READ)?)
 }
 
 /// The files that a text runs, with what is in them now.
