@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use shieling::Shieling;
 use shieling::changes::{Limits, Mode, Usage};
 use shieling::environment::{Restrictions, Sandbox, Shell, Staging};
-use shieling::outcome::{Outcome, Status};
+use shieling::outcome::{ChangeState, Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling::session::SessionName;
@@ -128,6 +128,23 @@ async fn a_command_that_writes_more_bytes_than_a_set_may_hold_is_ended_while_it_
         );
         place.shieling.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_committed_of_a_command_that_was_ended_for_the_room_that_its_files_take() {
+    let place = Place::new(Mode::Commit);
+    // All that a set may hold in one file; its directories take room as well.
+    let outcome = place
+        .run("mkdir d; fallocate --length $((32 << 20)) big; sleep 1000")
+        .await;
+    is_ended_for(&outcome, "32 MiB");
+    let state = outcome.changes.map(|changes| changes.state);
+    assert_eq!(state, Some(ChangeState::Waiting));
+    assert!(!place.has("big") && !place.has("d"));
+    let outcome = place.run("rm big").await;
+    assert_eq!((outcome.exit_code, &outcome.error), (Some(0), &None), "{outcome:#?}");
+    assert!(place.has("d") && !place.has("big"));
+    place.shieling.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -943,9 +943,6 @@ impl Environment for Sandbox {
         outcome.hints = self.hints(outcome);
         outcome.limits_hit = self.limits_hit(outcome, before);
         let Some(stage) = self.stage() else { return };
-        if let Some(why) = stage.take_exceeded(outcome.signal.is_some()) {
-            outcome.error.get_or_insert(format!("the command was ended: {why}"));
-        }
         let (changes, error) = apart(|| {
             // The jail ends with its one command. What nobody can write to any more is moved and not copied.
             let running = self.running.try_lock().ok().and_then(|running| running.clone());
@@ -957,6 +954,9 @@ impl Environment for Sandbox {
             }
             stage.settle()
         });
+        if let Some(why) = stage.take_exceeded(outcome.signal.is_some()) {
+            outcome.error.get_or_insert(format!("the command was ended: {why}"));
+        }
         outcome.changes = changes;
         if let Some(error) = error {
             outcome.error.get_or_insert_with(|| not_committed(&error));

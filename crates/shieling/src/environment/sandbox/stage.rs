@@ -225,6 +225,7 @@ impl Stage {
         if inner.running > 0 {
             // What running commands have made so far was made of the workspace as it was so far.
             match self.staging.mode {
+                Mode::Commit if inner.exceeded.is_some() => {}
                 Mode::Commit => drop(self.commit(&mut inner)),
                 Mode::Review => self.record(&mut inner)?,
                 Mode::Discard | Mode::Direct => {}
@@ -264,11 +265,11 @@ impl Stage {
         self.lock().exceeded.get_or_insert(why.to_owned());
     }
 
-    /// Why commands were ended, for the outcome of one that was, or of the last that runs.
+    /// Why commands were ended, for the outcome of one that was and is settled, or of the last that ran.
     pub(super) fn take_exceeded(&self, was_ended: bool) -> Option<String> {
         let mut inner = self.lock();
         match inner.running {
-            0 | 1 => inner.exceeded.take(),
+            0 => inner.exceeded.take(),
             _ => inner.exceeded.clone().filter(|_| was_ended),
         }
     }
@@ -297,6 +298,12 @@ impl Stage {
 
     fn settle_now(&self, inner: &mut Inner) -> (Option<Changes>, Option<StageError>) {
         let settled = match self.staging.mode {
+            // It is measured by the room that it takes, and a commit goes by what the files hold, which can be less: the
+            // work of commands that were ended halfway is not committed as if they had come to their end.
+            Mode::Commit if inner.exceeded.is_some() => {
+                let id = inner.set.as_ref().map(|set| set.id().to_owned());
+                Ok(Some(uncounted(Mode::Commit, id, ChangeState::Waiting)))
+            }
             Mode::Commit => self.commit(inner),
             Mode::Review | Mode::Discard | Mode::Direct => self.look(inner),
         };
