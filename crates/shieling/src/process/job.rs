@@ -16,7 +16,7 @@ use super::error::SpawnError;
 use super::event::{Control, Ended, Event, MainEnd, Usage};
 use super::handle::Process;
 use super::plan::Plan;
-use super::sys;
+use super::{socket, sys};
 
 /// The ends of a job's pipes that the host reads.
 pub(super) struct Pipes {
@@ -128,7 +128,7 @@ impl Supervised {
             match rustix::net::recv(self.control.get_ref(), &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => return Poll::Ready(bytes.get(..length).and_then(Report::decode)),
                 Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(Errno::INTR) => {}
+                Err(errno) if socket::once_more(errno) => {}
                 Err(_) => return Poll::Ready(None),
             }
         }
@@ -192,5 +192,67 @@ pub(super) fn main_end(status: i32, out_of_memory: bool) -> MainEnd {
         }
     } else {
         MainEnd::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+    use super::*;
+
+    /// A host's side, and the supervisor's end of its socket.
+    fn supervised() -> (Supervised, OwnedFd) {
+        let (control, supervisor) = socket::pair().expect("two ends");
+        let monitor = pidfd_open(getpid(), PidfdFlags::empty()).expect("this process");
+        let supervised = Supervised {
+            control: sys::watch(control).expect("a runtime"),
+            monitor: Arc::new(monitor),
+            pending: None,
+            over: false,
+        };
+        (supervised, supervisor)
+    }
+
+    #[tokio::test]
+    async fn an_order_that_crosses_the_end_of_a_job_hides_no_report() {
+        let (mut supervised, supervisor) = supervised();
+        for report in [
+            Report::MainEnded {
+                status: 0,
+                usage: Default::default(),
+                gone: false,
+                out_of_memory: false,
+            },
+            Report::Gone { ended: 2, survivors: 0 },
+        ] {
+            rustix::net::send(&supervisor, &report.encode(), SendFlags::empty()).expect("room");
+        }
+        supervised.stop(Duration::ZERO);
+        // It ends without having read the order.
+        drop(supervisor);
+        let mut events = Vec::new();
+        while !supervised.over {
+            events.push(std::future::poll_fn(|cx| supervised.poll_event(cx)).await);
+        }
+        assert!(
+            matches!(
+                events[..],
+                [
+                    Event::MainEnded(MainEnd::Exited(0), _),
+                    Event::Gone(Ended { ended: 2, survivors: 0 })
+                ]
+            ),
+            "{events:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_supervisor_that_ends_without_a_report_is_lost() {
+        let (mut supervised, supervisor) = supervised();
+        supervised.stop(Duration::ZERO);
+        drop(supervisor);
+        let event = std::future::poll_fn(|cx| supervised.poll_event(cx)).await;
+        assert!(matches!(event, Event::Lost), "{event:?}");
     }
 }

@@ -41,6 +41,14 @@ pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     }
 }
 
+/// Whether receiving is to be tried once more.
+///
+/// Where the other side has closed its end before it read all that it was sent, the kernel says so once, before it gives
+/// out what the other side had sent. An order to end a job can cross the report that it has ended.
+pub(super) fn once_more(errno: Errno) -> bool {
+    matches!(errno, Errno::INTR | Errno::CONNRESET)
+}
+
 /// A message, its length, and the descriptors that came with it, at most [`SOCKETS_MOST`]. Does not wait.
 pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MOST))];

@@ -296,7 +296,7 @@ impl ShellChannel {
 
     fn receive(&mut self, received: Result<&[u8], Errno>) {
         match received {
-            Err(Errno::INTR) => {}
+            Err(errno) if socket::once_more(errno) => {}
             Ok([]) | Err(_) => self.deaf = true,
             Ok(bytes) => {
                 // What does not bear the key was not said by the shell.
