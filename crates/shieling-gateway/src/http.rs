@@ -474,10 +474,7 @@ impl Site {
         }
         let uri = request.uri();
         if *request.method() == Method::CONNECT {
-            self.deny_request(
-                uri.authority().map(UriAuthority::as_str),
-                "`CONNECT` asks for a connection to another host",
-            );
+            self.deny_request(uri.authority(), "`CONNECT` asks for a connection to another host");
             return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, "`CONNECT` is not passed on"));
         }
         let mut hosts = request.headers().get_all(HOST).iter();
@@ -493,10 +490,7 @@ impl Site {
             authority
         } else {
             if uri.scheme().is_some() || uri.authority().is_some() {
-                self.deny_request(
-                    uri.authority().map(UriAuthority::as_str),
-                    "a request in absolute form is for a proxy",
-                );
+                self.deny_request(uri.authority(), "a request in absolute form is for a proxy");
                 return Err(refuse(
                     StatusCode::BAD_REQUEST,
                     "a request in absolute form is for a proxy, and this is none",
@@ -525,8 +519,7 @@ impl Site {
             let because = format!("a connection to `{own}` carries a request for `{host}:{port}`");
             let instead = format!("send `{own}` as `Host`, or open a connection of its own for the other host");
             let text = format!("{because}; {instead}");
-            self.shared
-                .deny(format!("{host}:{port}"), Some(self.port), because, Some(instead));
+            self.shared.deny(host.to_owned(), Some(port), because, Some(instead));
             return Err(refuse(StatusCode::FORBIDDEN, &text));
         };
         if name == self.name {
@@ -549,10 +542,12 @@ impl Site {
         Ok(name)
     }
 
-    /// Records a request that was refused for its form.
-    fn deny_request(&self, host: Option<&str>, because: &str) {
-        let host: String = host.unwrap_or(self.name.as_str()).chars().take(256).collect();
-        self.shared.deny(host, Some(self.port), because.to_owned(), None);
+    /// Records a request that was refused for its form, under the host that it names, or else that of the connection.
+    fn deny_request(&self, named: Option<&UriAuthority>, because: &str) {
+        let host = named.map_or(self.name.as_str(), UriAuthority::host);
+        let port = named.and_then(UriAuthority::port_u16).unwrap_or(self.port);
+        let host: String = host.chars().take(256).collect();
+        self.shared.deny(host, Some(port), because.to_owned(), None);
     }
 
     /// Makes a request ready for the host, with its secrets.

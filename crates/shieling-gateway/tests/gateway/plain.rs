@@ -100,7 +100,7 @@ space_tests! {
     }
 
     async fn connect_through_an_allowed_host_is_refused() {
-        refused("CONNECT evil.example:443 HTTP/1.1\r\nHost: good.example\r\n\r\n", "405").await.denied("evil.example:443", Some(80)).await;
+        refused("CONNECT evil.example:443 HTTP/1.1\r\nHost: good.example\r\n\r\n", "405").await.denied("evil.example", Some(443)).await;
     }
 
     async fn odd_hosts_are_refused() {

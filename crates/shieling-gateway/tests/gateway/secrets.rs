@@ -221,7 +221,7 @@ space_tests! {
         let answer = request(stream, &get(9000)).await;
         let because = "a connection to `api.example:8443` carries a request for `api.example:9000`";
         assert!(answer.starts_with("HTTP/1.1 403") && answer.contains(&format!("shieling: {because}; ")), "{answer}");
-        assert_eq!(fixture.denied("api.example:9000", Some(8443)).await, because);
+        assert_eq!(fixture.denied("api.example", Some(9000)).await, because);
         assert!(fixture.report().denied[0].instead.as_deref().unwrap().contains("`api.example:8443`"));
         assert!(on_8443.lock().unwrap()[0].contains(VALUE) && on_443.lock().unwrap()[0].contains(&placeholder));
         // What is not TLS is passed on at that port for other hosts, and refused for the secret's.
