@@ -12,7 +12,7 @@ use shieling::request::Command;
 use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::time::sleep;
 
-use super::arrived::Running;
+use super::arrived::{Running, Standing};
 use super::calls::{Call, Near, Unanswered, Waiting};
 use crate::carry::{Given, Outlet, Stream, Terminal};
 use crate::frame::Channel;
@@ -35,6 +35,8 @@ struct Away {
     running: Arc<Running>,
     told: bool,
     over: bool,
+    /// How the shell stands in which it runs, if it is a text of one.
+    shell: Option<Arc<Standing>>,
     /// Whether its ends wait until what was printed before them is on its terminal. For pipes, `Process::from_streams`
     /// sees to that.
     waits: bool,
@@ -47,8 +49,15 @@ impl Away {
             running,
             told: false,
             over: false,
+            shell: None,
             waits,
         }
+    }
+
+    /// Whether the shell in which it runs has ended. It takes with it what its commands have left behind, so that the
+    /// other side tells both ends at once, though in two messages.
+    fn is_last_of_a_shell(&self) -> bool {
+        self.shell.as_ref().is_some_and(|standing| standing.lock().1)
     }
 }
 
@@ -62,6 +71,9 @@ impl Control for Away {
         let (main, last) = (happened.main.filter(|_| !self.told), happened.last);
         drop(happened);
         if let Some((main, printed)) = main {
+            if last.is_none() && self.is_last_of_a_shell() {
+                return Poll::Pending;
+            }
             if self.waits {
                 ready!(self.running.output.poll_passed_on(cx, printed));
             }
@@ -130,10 +142,11 @@ impl Ordered {
     }
 }
 
-/// The process of a job whose output is read through pipes.
-pub(super) fn process(call: Call, running: &Arc<Running>) -> io::Result<Process> {
+/// The process of a job whose output is read through pipes, and which runs in this shell, if in one.
+pub(super) fn process(call: Call, running: &Arc<Running>, shell: Option<Arc<Standing>>) -> io::Result<Process> {
     let (output, errors) = (running.output.reader(), running.errors.reader());
-    let away = Away::new(call, Arc::clone(running), false);
+    let mut away = Away::new(call, Arc::clone(running), false);
+    away.shell = shell;
     Process::from_streams(output, errors, Box::new(away))
 }
 
@@ -227,7 +240,7 @@ pub(super) async fn spawn(
                 let _ = outlet.send(Stream(ours)).await;
             });
             drop(entered);
-            let process = process(call, &running).and_then(|process| process.with_input(theirs));
+            let process = process(call, &running, None).and_then(|process| process.with_input(theirs));
             let process = process.map(|process| process.with_start(began));
             return process.map_err(failed("making a pipe"));
         }
@@ -271,6 +284,6 @@ pub(super) async fn spawn(
         }
     }
     drop(entered);
-    let process = process(call, &running).map(|process| process.with_start(began));
+    let process = process(call, &running, None).map(|process| process.with_start(began));
     process.map_err(failed("making a pipe"))
 }

@@ -53,7 +53,7 @@ impl Shell {
         match near.call(&order, &[], |call| ordered.waiting(&near, call)).await {
             Ok((call, Said::Started { input }, _)) => match ordered.begun(input) {
                 Some(running) => {
-                    let process = process(call, &running).map_err(failed)?;
+                    let process = process(call, &running, Some(Arc::clone(&self.standing))).map_err(failed)?;
                     Ok(process.with_start(began))
                 }
                 None => Err(ShellError::Ended),

@@ -274,6 +274,23 @@ async fn a_session_keeps_what_it_knows_and_a_terminal_its_size() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_shell_takes_with_it_at_its_end_is_told_with_that_end() {
+    let (remote, _far) = locally().await;
+    let shieling = facade(remote, HERE);
+    let session = shieling.session("one".parse().expect("a name"));
+    for round in 0..30 {
+        let outcome = soon("exit", session.run(command("sleep 1000 & exit 4", Path::new(HERE)))).await;
+        let told = (
+            outcome.exit_code,
+            outcome.ended_processes,
+            outcome.survivors,
+            outcome.job,
+        );
+        assert_eq!(told, (Some(4), 1, 0, None), "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_kept_of_a_large_output_is_bounded_and_counted() {
     let (remote, _far) = locally().await;

@@ -118,6 +118,15 @@ impl Control for Carried {
             if !self.stopped {
                 ready!(self.poll_caught_up(cx));
             }
+            if self.last.is_none()
+                && let Poll::Ready(last) = self.inner.poll_event(cx)
+            {
+                self.last = Some(last);
+            }
+            // If nothing is left by now, whoever hears the one can hear the other without a wait.
+            if self.last.is_some() {
+                ready!(self.poll_carried(cx));
+            }
             self.main = None;
             return Poll::Ready(main);
         }
