@@ -33,6 +33,16 @@ fn told(refusal: &Refusal) -> String {
     }
 }
 
+/// What is said where the kernel makes no more processes.
+fn crowded(source: &io::Error) -> &'static str {
+    match source.raw_os_error() {
+        Some(errno) if errno == Errno::AGAIN.raw_os_error() => {
+            " (no more processes may be started here: end jobs and sessions that are not needed, or raise `--pids`)"
+        }
+        _ => "",
+    }
+}
+
 /// Why nothing was started. Nothing is left running either.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -120,7 +130,7 @@ pub enum SpawnError {
         why: String,
     },
     /// What must stand beside the program could not be made.
-    #[error("{what} failed")]
+    #[error("{what} failed{}", crowded(source))]
     Supervisor {
         /// What failed.
         what: &'static str,

@@ -94,6 +94,8 @@ pub(crate) struct StartedCommand {
 pub(crate) struct CommandEnd {
     /// The working directory.
     pub(crate) cwd: PathBuf,
+    /// Whether the shell stands in a directory that was removed. The working directory then is the last one that was there.
+    pub(crate) deleted: bool,
     /// Whether the command ended the shell.
     pub(crate) ended: bool,
     /// The exported variables that a restarted shell does not get because they are not UTF-8, or too large.
@@ -301,7 +303,7 @@ impl Session {
         status.idle = None;
         let mut ended = true;
         let mut omitted = Vec::new();
-        let mut debug_trap_removed = false;
+        let (mut debug_trap_removed, mut deleted) = (false, false);
         if let Some(shell) = &current.shell {
             let mut state = shell.state();
             state.variables.remove(LEVEL);
@@ -309,6 +311,7 @@ impl Session {
             if ended && state.deleted {
                 state.cwd = status.home.clone();
             }
+            deleted = state.deleted && !ended;
             omitted = state.omitted;
             if ended {
                 omitted.extend(leave_out_what_is_too_large(&mut state.variables));
@@ -327,6 +330,7 @@ impl Session {
         }
         CommandEnd {
             cwd: status.state.as_ref().map(|(cwd, _)| cwd.clone()).unwrap_or_default(),
+            deleted,
             ended,
             omitted,
             debug_trap_removed,

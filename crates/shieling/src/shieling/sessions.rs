@@ -411,6 +411,10 @@ impl Shieling {
                     let told = "the session's DEBUG trap was removed: it did not end, or let no command run, and \
                                 would have kept every further command from running, `trap - DEBUG` included";
                     outcome.error.get_or_insert_with(|| told.to_owned());
+                } else if after.deleted {
+                    let told = "the session stands in a directory that was removed: relative paths lead nowhere there; `cd` \
+                                to another one";
+                    outcome.error.get_or_insert_with(|| told.to_owned());
                 }
             }
             running.close(outcome);
