@@ -168,8 +168,9 @@ fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
             ));
             failure.instead(match error {
                 TransportError::TimedOut { .. } => format!(
-                    "see whether `ssh {} true` works without a question, also of hosts on the way",
-                    line(destination.host())
+                    "see whether `{} true` works and ends without a question, also of hosts on the way, and that no start-up \
+                     file there waits for input or starts another shell",
+                    line(&destination.command())
                 ),
                 _ => "see whether `ssh` works there by itself, and is on PATH here".to_owned(),
             })

@@ -42,8 +42,9 @@ impl Destination {
         self.directory.as_deref()
     }
 
-    /// The command that a person tries it with.
-    pub(super) fn command(&self) -> String {
+    /// The command that a person tries it with: `ssh`, the port if one is named, the user and the host.
+    #[must_use]
+    pub fn command(&self) -> String {
         let mut command = "ssh ".to_owned();
         if let Some(port) = self.port {
             command.push_str(&format!("-p {port} "));

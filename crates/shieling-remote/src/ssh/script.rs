@@ -1,5 +1,5 @@
 //! What runs on the far side before the agent program does: a few lines for any POSIX `sh`, which a login shell of any
-//! kind is told to run. They use `mkdir`, `ls`, `head`, `sha256sum`, `chmod`, `mv`, `rm`, and `find` if there is one.
+//! kind is told to run. They use `uname`, `mkdir`, `ls`, `head`, `sha256sum`, `chmod`, `mv`, `rm`, and `find` if there is one.
 
 use std::env::consts::ARCH;
 
@@ -24,10 +24,10 @@ u=$(umask); umask 077;
 g=$1; n=$2; a=$3; shift 3;
 say() { echo "shieling $g $1"; };
 no() { say "$1"; exit 90; };
+for p in uname sha256sum head; do command -v $p >/dev/null 2>&1 || no tools; done;
 case "$(uname -s -m)" in "Linux $a") ;; *) no machine;; esac;
 c=${XDG_CACHE_HOME:-$HOME/.cache}; case "$c" in /*) ;; *) no home;; esac;
 d=$c/shieling; f=$d/agent-$g;
-command -v sha256sum >/dev/null 2>&1 || no tools; command -v head >/dev/null 2>&1 || no tools;
 if test -e "$d"; then
 test -d "$d" && test -O "$d" || no private;
 case "$(ls -ld "$d")" in d????-??-*) ;; *) no private;; esac;
@@ -103,8 +103,9 @@ impl Answer {
                 "set one of them there",
             ),
             Self::Tools => (
-                "has no `sha256sum` or no `head`, by which the agent program is checked and stored",
-                "install coreutils or busybox there",
+                "has no `uname`, `sha256sum` or `head` on the PATH that its login shell sets, by which the agent program is \
+                 checked and stored",
+                "install coreutils or busybox there, or see what its start-up files do to PATH",
             ),
             Self::Private => (
                 "has $XDG_CACHE_HOME/shieling or ~/.cache/shieling as something in which others could exchange the agent \

@@ -214,6 +214,9 @@ async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
     std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
     let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&ended, "ended before it began (status 3)", "prints nothing");
+    std::fs::write(home.join(".bashrc"), "export PATH=/none\n").expect("room");
+    let pathless = refused(over_ssh(&server, Login::Root, local(), &[])).await;
+    tells(&pathless, "has no `uname`, `sha256sum` or `head`", "PATH");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
