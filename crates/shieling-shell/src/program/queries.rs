@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::facts::is_interpreter;
 use super::history::names_a_commit;
-use super::parse::{Arguments, find_sub, parse};
+use super::parse::{Arguments, Given, find_sub, parse};
 use super::table::{Bring, Program, Role, Value, find};
 use crate::reading::{Invocation, Kind};
 use crate::span::Span;
@@ -194,21 +194,29 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
     tells().unwrap_or(Printed::ANYTHING)
 }
 
-/// Whether a command prints the names of files that it found below directories, and nothing else.
-pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
-    let Some(program) = command.program().and_then(|name| find(&name)) else {
-        return false;
-    };
-    let Some((with, unless)) = &program.names_alone else {
-        return false;
-    };
-    let found = parse(program, &command.argv[1..]);
+/// The arguments of a command that prints the names of files which it found, and nothing else, unless an operand turns out
+/// to be an option.
+pub(crate) fn prints_names_alone(command: &Invocation) -> Option<Arguments> {
+    let mut program = find(&command.program()?)?;
+    let mut found = parse(program, &command.argv[1..]);
+    if !program.subs.is_empty() {
+        // They may lead elsewhere.
+        if !found.options.is_empty() || !found.strange.is_empty() {
+            return None;
+        }
+        let sub = find_sub(program, &found.operands)?;
+        program = sub.program;
+        found = parse(program, &found.operands[sub.words..]);
+    }
+    let when = program.names_alone.as_ref()?;
     let is_input = |word: &Word| word.known().as_deref() == Some("-");
-    found.strange.is_empty()
-        && found.doubtful.is_empty()
-        && found.has(with)
-        && !found.has(unless)
-        && !found.operands.iter().any(is_input)
+    let is_allowed = |given: &Given| when.only.as_ref().is_none_or(|only| given.is_one_of(only));
+    let does = found.strange.is_empty()
+        && (when.with.is_empty() || found.has(&when.with))
+        && !found.has(&when.unless)
+        && found.options.iter().all(is_allowed)
+        && !found.operands.iter().any(is_input);
+    does.then_some(found)
 }
 
 /// Whether a command prints its input as it is.

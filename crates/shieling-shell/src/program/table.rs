@@ -135,7 +135,7 @@
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
 //! | `passes-on` | without options it prints its standard input as it is |
 //! | `lines` | it prints some lines of its standard input, each as it is; `lines with -r -u` only with no other options than these |
-//! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these |
+//! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these, `names only -1 -t` only if all its options are among these |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
 //! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
@@ -573,6 +573,17 @@ impl<T> Named<T> {
     }
 }
 
+/// With which options a program prints names of files alone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NamesAlone {
+    /// One of these is given, if there are any.
+    pub(crate) with: Vec<String>,
+    /// None of these is.
+    pub(crate) unless: Vec<String>,
+    /// None but these is.
+    pub(crate) only: Option<Vec<String>>,
+}
+
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
@@ -616,8 +627,8 @@ pub(crate) struct Program {
     pub(crate) joined: Vec<String>,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
-    /// With which options it prints names of files that it found and nothing else, and those with which it does not.
-    pub(crate) names_alone: Option<(Vec<String>, Vec<String>)>,
+    /// When it prints names of files that it found, and nothing else.
+    pub(crate) names_alone: Option<NamesAlone>,
     /// With which options, and no others, it prints some lines of its standard input, each as it is.
     pub(crate) lines: Option<Vec<String>>,
     /// Whether without options it prints all of its standard input as it is.
@@ -744,8 +755,9 @@ impl Program {
                 let names = self.names_alone.get_or_insert_default();
                 let mut words = rest.split_whitespace();
                 let spellings = match words.next() {
-                    Some("with") => &mut names.0,
-                    Some("unless") => &mut names.1,
+                    Some("with") => &mut names.with,
+                    Some("unless") => &mut names.unless,
+                    Some("only") => names.only.get_or_insert_default(),
                     Some(_) | None => return Err(format!("`{line}` is not understood")),
                 };
                 spellings.extend(words.map(str::to_owned));

@@ -132,7 +132,7 @@ impl Reader<'_> {
             Kind::Program
         };
         let index = self.reading.commands.len();
-        self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf") && launch.argv.len() > 1);
+        self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf" | "yes") && launch.argv.len() > 1);
         self.reading.commands.push(Invocation {
             argv: launch.argv.clone(),
             span: launch.span,
@@ -152,6 +152,10 @@ impl Reader<'_> {
             self.called.push((name.clone(), launch.span));
         }
         if function {
+            if self.runs_input_in_function && matches!(self.input, Input::Text(_) | Input::Altered) {
+                let because = format!("a function may run what `{name}` is fed, and its body is not read with that");
+                self.doubt(Doubt::Launch, name, because, launch.span, Some(index));
+            }
             return Ok(());
         }
         if pathed && !system {

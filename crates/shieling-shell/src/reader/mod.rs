@@ -155,6 +155,8 @@ pub(crate) struct Reader<'a> {
     /// In which directory the command stands that is being walked, relative to where the text starts, as
     /// long as that is certain.
     here: Option<String>,
+    /// Whether the text has certainly changed the directory, so that `cd -` leads to one in which it was.
+    has_entered: bool,
     /// The same, when the present command began.
     began: Option<String>,
     /// Whether others ran before in the same shell.
@@ -178,6 +180,8 @@ pub(crate) struct Reader<'a> {
     input: Input,
     /// What the last simple command was fed.
     fed_with: Input,
+    /// Whether the body of a function holds a program that runs what it is fed.
+    runs_input_in_function: bool,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
     /// Whether words stay whole where they stand: in an assignment and in `[[ … ]]`.
@@ -317,6 +321,7 @@ impl<'a> Reader<'a> {
             looked_up: false,
             displaced: None,
             here: Some(String::new()),
+            has_entered: false,
             began: Some(String::new()),
             has_past: *before != CarriedState::default(),
             called: Vec::new(),
@@ -332,6 +337,7 @@ impl<'a> Reader<'a> {
             in_function: false,
             input: Input::Nothing,
             fed_with: Input::Nothing,
+            runs_input_in_function: false,
             plain_sh: false,
             whole_words: false,
             split_names: false,
@@ -608,6 +614,7 @@ impl Reader<'_> {
     /// Code in the text itself that is fed to a program.
     pub(crate) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
         let code = self.programs.code;
+        self.runs_input_in_function |= self.in_function;
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::Altered => {

@@ -96,8 +96,10 @@ impl Reader<'_> {
             .and_then(|here| Some(joined_path(here, &self.entered(&and_or.first)?)));
         self.pipeline(&and_or.first, source)?;
         let stays = self.here.is_some();
+        let outer = self.has_entered;
         if let Some(inner) = inner {
             self.here = Some(inner);
+            self.has_entered = true;
         }
         self.scope(|reader| {
             and_or.additional.iter().try_for_each(|next| match and_or.all_and {
@@ -106,6 +108,7 @@ impl Reader<'_> {
                 false => reader.scope(|reader| reader.pipeline(next, source)),
             })
         })?;
+        self.has_entered = outer;
         if !stays {
             self.here = None;
         }
@@ -169,7 +172,7 @@ impl Reader<'_> {
             self.command(command, source)?;
             if stage + 1 < pipeline.seq.len() {
                 self.input = match self.output_of(command, first, effects) {
-                    Input::Unknown if self.may_print_texts(first, texts) => Input::Altered,
+                    Input::Unknown if self.may_print_texts(first, effects, texts) => Input::Altered,
                     output => output,
                 };
             }
@@ -281,7 +284,8 @@ impl Reader<'_> {
             CompoundCommand::Coprocess { name, body, range } => {
                 let name = name.as_deref().unwrap_or("COPROC").to_owned();
                 self.gives_descriptor(&name, source.span(*range))?;
-                let outer = std::mem::replace(&mut self.input, Input::Unknown);
+                // Later commands write to it.
+                let outer = std::mem::replace(&mut self.input, Input::Altered);
                 let result = self.command(body, source);
                 self.input = outer;
                 result
@@ -518,7 +522,11 @@ impl Reader<'_> {
                     assignment.word.range
                 }
                 Item::ProcessSubstitution(list, range) => {
-                    self.process_substitution(list, source)?;
+                    let input = match source.text[range.start..].starts_with('>') {
+                        true => Input::Altered,
+                        false => Input::Unknown,
+                    };
+                    self.process_substitution(list, input, source)?;
                     argv.push(pipe_name(source.span(*range)));
                     *range
                 }
@@ -834,8 +842,13 @@ impl Reader<'_> {
         }
     }
 
-    fn process_substitution(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
-        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+    fn process_substitution(
+        &mut self,
+        list: &CompoundList,
+        input: Input,
+        source: Source<'_>,
+    ) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, input);
         let result = self.scope(|reader| reader.list(list, source));
         self.input = outer;
         result
@@ -958,7 +971,8 @@ impl Reader<'_> {
                     self.reading.commands.len(),
                     self.reading.effects.len(),
                 );
-                self.process_substitution(list, source)?;
+                let input = if reads { Input::Unknown } else { Input::Altered };
+                self.process_substitution(list, input, source)?;
                 if standard_input {
                     let traps = self.variables.traps_between || self.found.traps_between;
                     let stages = super::file_names::stages(list).filter(|_| !traps);
