@@ -24,12 +24,22 @@ struct Handle {
     path: PathBuf,
 }
 
-fn lost(path: &Path, why: &dyn std::fmt::Display) -> FileError {
+fn lost(path: &Path, why: &dyn std::fmt::Display, done: &str) -> FileError {
     FileError::Io {
         doing: "reach",
         path: path.to_path_buf(),
-        source: io::Error::new(io::ErrorKind::ConnectionAborted, why.to_string()),
+        source: io::Error::new(io::ErrorKind::ConnectionAborted, format!("{why}; {done}")),
     }
+}
+
+/// The order has not left this side, or not all that it needs.
+fn not_sent(path: &Path, why: &dyn std::fmt::Display) -> FileError {
+    lost(path, why, "nothing was done")
+}
+
+/// The order was sent, and no answer has come.
+fn unanswered(path: &Path, why: &dyn std::fmt::Display) -> FileError {
+    lost(path, why, "whether it was done is not known")
 }
 
 impl Near {
@@ -37,8 +47,8 @@ impl Near {
         match self.wait_for(&Order::File(order), bytes) {
             Ok((_, Said::NotDone(fault), _)) => Err(fault.error()),
             Ok(answer) => Ok(answer),
-            Err(Unanswered::NotSent(why)) => Err(lost(at, &why)),
-            Err(Unanswered::Lost(why)) => Err(lost(at, &why)),
+            Err(Unanswered::NotSent(why)) => Err(not_sent(at, &why)),
+            Err(Unanswered::Lost(why)) => Err(unanswered(at, &why)),
         }
     }
 
@@ -229,8 +239,8 @@ impl Handle {
             let sent = wait_at_most(self.near().shared.link.in_line(frame), CALL_TIMEOUT);
             match sent {
                 Some(Ok(())) => {}
-                Some(Err(why)) => return Err(lost(&self.path, &why)),
-                None => return Err(lost(&self.path, &"the other side takes nothing")),
+                Some(Err(why)) => return Err(not_sent(&self.path, &why)),
+                None => return Err(not_sent(&self.path, &"the other side takes nothing")),
             }
         }
         // What is urgent would overtake the pieces: an answer to something in line says that they are there.
@@ -249,18 +259,18 @@ impl Near {
         };
         let ordering = async {
             let _turn = self.turn().await;
-            let call = self.begin(|_| waiting).map_err(|why| lost(at, &why))?;
+            let call = self.begin(|_| waiting).map_err(|why| not_sent(at, &why))?;
             let frame = pack(call.number, &Order::File(order), &[]).ok_or(UNFITTING)?;
             let sent = self.shared.link.in_line(frame).await;
-            sent.map_err(|why| lost(at, &why))?;
+            sent.map_err(|why| unanswered(at, &why))?;
             match answered.await {
                 Ok((Said::Done, _)) => Ok(()),
                 Ok((Said::NotDone(fault), _)) => Err(fault.error()),
                 Ok(_) => Err(UNFITTING),
-                Err(_) => Err(lost(at, &"the link was lost")),
+                Err(_) => Err(unanswered(at, &"the link was lost")),
             }
         };
-        wait_at_most(ordering, CALL_TIMEOUT).unwrap_or_else(|| Err(lost(at, &"the other side has not answered")))
+        wait_at_most(ordering, CALL_TIMEOUT).unwrap_or_else(|| Err(unanswered(at, &"the other side has not answered")))
     }
 }
 

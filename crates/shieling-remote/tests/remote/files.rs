@@ -7,7 +7,7 @@ use std::path::Path;
 use shieling::environment::{Environment as _, Expect, FileError, Links};
 use shieling_remote::Timing;
 
-use super::support::{behind, local};
+use super::support::{behind, local, soon};
 
 #[tokio::test]
 async fn binary_large_and_oddly_named_files_are_read_written_listed_and_moved() {
@@ -80,4 +80,33 @@ async fn a_link_that_is_cut_is_an_error_of_files_and_no_wait() {
     far.cut();
     let error = top.entries().expect_err("the link is cut");
     assert!(matches!(error, FileError::Io { doing: "reach", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_change_over_a_link_that_is_over_says_that_nothing_was_done() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let root = folder.path().canonicalize().expect("ours");
+    let (remote, far) = behind(local(&root), Timing::default()).await;
+    let files = remote.files().await.expect("it has files");
+    let target = files
+        .write_target(&root.join("f"), Links::Follow)
+        .expect("a write target");
+    drop(far);
+    // The link may not have been heard to end yet.
+    soon("the end", async {
+        while remote.end().is_none() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    for content in [&b"short"[..], &vec![0; 20_000_000]] {
+        let FileError::Io { source, .. } = target
+            .replace(content, false, Expect::Any)
+            .expect_err("there is no link")
+        else {
+            panic!("another error");
+        };
+        assert!(source.to_string().ends_with("; nothing was done"), "{source}");
+    }
+    assert!(!root.join("f").exists());
 }
