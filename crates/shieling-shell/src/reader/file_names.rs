@@ -42,7 +42,7 @@ impl Reader<'_> {
                     Some(text) => Input::Text(text),
                     None => self
                         .names_from(first, effects)
-                        .or_else(|| self.names_through(only, self.present_input()))
+                        .or_else(|| self.names_through(only, self.fed_with.clone()))
                         .map_or(Input::Unknown, Input::Names),
                 }
             }
