@@ -120,7 +120,10 @@ pub fn names_what_it_changes(command: &Invocation) -> bool {
         && command
             .program()
             .and_then(|name| find(&name))
-            .is_some_and(|program| program.named || program.builtin)
+            .is_some_and(|program| match &program.named {
+                Some(unless) => !parse(program, &command.argv[1..]).has(unless),
+                None => program.builtin,
+            })
 }
 
 /// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for

@@ -614,8 +614,8 @@ pub(crate) struct Program {
     pub(crate) pager: bool,
     pub(crate) assignments: bool,
     pub(crate) walks: Option<Walks>,
-    /// Whether whatever it changes is named on the line.
-    pub(crate) named: bool,
+    /// Without which options whatever it changes is named on the line.
+    pub(crate) named: Option<Vec<String>>,
     /// What opens paths in its own language.
     pub(crate) opens: Vec<String>,
     /// What starts programs in its own language, or loads code.
@@ -732,7 +732,13 @@ impl Program {
             "builtin" => self.builtin = true,
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
-            "named" => self.named = true,
+            "named" => {
+                let mut words = rest.split_whitespace();
+                if !matches!(words.next(), None | Some("unless")) {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                self.named = Some(words.map(str::to_owned).collect());
+            }
             "fed" => self.fed = true,
             "no-input" => {
                 let no_input = self.no_input.get_or_insert_default();

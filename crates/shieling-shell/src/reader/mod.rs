@@ -190,6 +190,8 @@ pub(crate) struct Reader<'a> {
     uses_input: bool,
     /// Whether nothing is known of the text's variables yet, and whether that made a difference.
     is_first_walk: bool,
+    /// Whether `IFS` is empty for the command that is read, so that `read` keeps a line as it is.
+    keeps_ends: bool,
     needs_another_walk: bool,
     /// Functions of the text that leave the standard input as it is.
     functions_without_input: BTreeSet<String>,
@@ -352,6 +354,7 @@ impl<'a> Reader<'a> {
             redirects_input: false,
             uses_input: false,
             is_first_walk: false,
+            keeps_ends: false,
             needs_another_walk: false,
             functions_without_input: BTreeSet::new(),
             plain_sh: false,

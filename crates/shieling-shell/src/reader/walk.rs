@@ -634,6 +634,9 @@ impl Reader<'_> {
         };
         let uses_input = self.uses_input;
         self.uses_input &= !self.redirects_input;
+        let is_empty =
+            |value: &AssignmentValue| matches!(value, AssignmentValue::Scalar(word) if word.value.is_empty());
+        self.keeps_ends = assigned.iter().any(|one| one.name == "IFS" && is_empty(&one.value));
         self.behind(redirected, |reader| reader.launch(launch))?;
         if self.redirects_input {
             // What `exec` redirects stays so.

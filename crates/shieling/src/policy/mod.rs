@@ -447,9 +447,13 @@ impl Policy {
         };
         let makes_names = |walk: &Effect| {
             reading.effects.iter().any(|effect| {
-                matches!(effect.action, Action::Writes(_))
-                    && effect.by != walk.by
-                    && !makes_plain_names(reading, effect)
+                let makes = match effect.action {
+                    Action::Writes(_) => !makes_plain_names(reading, effect),
+                    // A directory brings all the names in it along.
+                    Action::Renames(_) => true,
+                    _ => false,
+                };
+                makes && effect.by != walk.by
             })
         };
         let walks = reading.effects.iter().filter_map(|effect| {
