@@ -164,6 +164,10 @@ fn what_a_text_makes_or_where_it_goes_first_is_not_what_was_looked_up() {
         "./x; head -1 $(find src)",
         "IFS=t; for f in src/*; do head -1 $f; done",
         "ln -s other/* src; find src | xargs head -1",
+        "mv other src; find src | xargs head -1",
+        "mv -t src other; grep -rl x src | xargs sed -n 1p",
+        "SIMPLE_BACKUP_SUFFIX=' .env' cp -b src/b.txt src/c.txt; for f in src/*; do head -1 $f; done",
+        "SIMPLE_BACKUP_SUFFIX=' .env' mv --backup src/b.txt src/c.txt; find src | xargs head -1",
     ] {
         assert_ne!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
     }
@@ -173,6 +177,26 @@ fn what_a_text_makes_or_where_it_goes_first_is_not_what_was_looked_up() {
     ] {
         assert_eq!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
     }
+}
+
+#[test]
+fn what_read_cuts_off_a_name_is_part_of_it() {
+    let workspace = Workspace::new()
+        .with(".env", "hidden")
+        .with(".env~", "x\n")
+        .with("src/.env ", "x\n")
+        .with("src/b.txt", "x\n");
+    for text in [
+        "find . -name '*~' | while IFS='~' read -r f; do cat \"$f\"; done",
+        "IFS='~'; find . -name '*~' | while read -r f; do cat \"$f\"; done",
+        "find . -name '*~' -print0 | while IFS='~' read -r -d '' f; do cat \"$f\"; done",
+        "while IFS='~' read -r f; do cat \"$f\"; done < <(find . -name '*~')",
+        "find src | while read -r f; do cat \"$f\"; done",
+    ] {
+        assert_ne!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
+    }
+    let text = "find src -type f | while IFS= read -r f; do cat \"$f\"; done";
+    assert_eq!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use super::facts::is_interpreter;
 use super::history::names_a_commit;
 use super::parse::{Arguments, Given, find_sub, parse};
 use super::table::{Bring, Program, Role, Value, find};
-use crate::reading::{Invocation, Kind};
+use crate::reader::is_shell;
+use crate::reading::{Action, Effect, Invocation, Kind, Reading, Via};
 use crate::span::Span;
 use crate::word::{Atom, Hidden, Word};
 
@@ -119,7 +120,10 @@ pub fn names_what_it_changes(command: &Invocation) -> bool {
         && command
             .program()
             .and_then(|name| find(&name))
-            .is_some_and(|program| program.named || program.builtin)
+            .is_some_and(|program| match &program.named {
+                Some(unless) => !parse(program, &command.argv[1..]).has(unless),
+                None => program.builtin,
+            })
 }
 
 /// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
@@ -217,6 +221,59 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> Option<Arguments> {
         && found.options.iter().all(is_allowed)
         && !found.operands.iter().any(is_input);
     does.then_some(found)
+}
+
+/// Whether a command may read its standard input. Whatever the project's own code does, it does anyway, and a shell tells
+/// by itself. With `unknown`, a word that is not known can name it.
+pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> bool {
+    let command = &reading.commands[index];
+    let Some(name) = command.program() else { return true };
+    if command.kind != Kind::Program || is_shell(&name) {
+        return matches!(name.as_str(), "mapfile" | "readarray");
+    }
+    let names_input = |word: &Word| match word.known() {
+        Some(text) => text == "-" || holds_input(&text),
+        None => unknown && matches!(word.atoms.first(), Some(Atom::Hidden(Hidden::Anything)) | None),
+    };
+    if command.more || command.argv[1..].iter().any(names_input) {
+        return true;
+    }
+    let is_given_files = |effect: &Effect| {
+        let counts = match effect.action {
+            // What it is given is what it writes.
+            Action::Writes(_) => !matches!(name.as_str(), "tee" | "sponge" | "split" | "csplit" | "dd"),
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Walks(_)
+            | Action::Renames(_)
+            | Action::RunsFile(_)
+            | Action::Revision(_)
+            | Action::Doubt(..) => true,
+            _ => false,
+        };
+        counts && effect.by == Some(index) && effect.via == Via::Operand
+    };
+    let Some(program) = find(&name) else {
+        return !reading.effects.iter().any(is_given_files);
+    };
+    let found = parse(program, &command.argv[1..]);
+    let sub = find_sub(program, &found.operands).filter(|_| !program.subs.is_empty());
+    let (no_input, found) = match sub {
+        Some(sub) => (
+            sub.program.no_input.as_ref().or(program.no_input.as_ref()),
+            parse(sub.program, &found.operands[sub.words..]),
+        ),
+        None => (program.no_input.as_ref(), found),
+    };
+    match no_input {
+        Some((with, unless)) if with.is_empty() || found.has(with) => found.has(unless),
+        _ => !reading.effects.iter().any(is_given_files),
+    }
+}
+
+/// Whether a word names the standard input, by itself or as the value of an option: `/dev/stdin`, `-T-`, `--stdin`, `@-`.
+fn holds_input(text: &str) -> bool {
+    ["=-", "@-", "stdin", "/fd/"].iter().any(|part| text.contains(part))
 }
 
 /// Whether a command prints its input as it is.

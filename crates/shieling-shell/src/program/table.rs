@@ -140,6 +140,7 @@
 //! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
 //! | `fed` | its standard input is code in its own language |
+//! | `no-input` | it does not read its standard input, unless a word names it (`-`); `no-input with -f` with one of these options, `no-input unless -i` not with one of these |
 //! | `shell` | without a command on its line it starts a shell, which reads the standard input; `shell with -s` with one of these options; `shell unless -c` whatever its operands are (a user), but with one of these |
 //! | `joined -B -Wl,` | options whose value stands behind their name in the same word, where `options single` |
 //! | `interpreter` | it runs code of another language than the shell's: in an option, in a file, or from its standard input |
@@ -613,14 +614,17 @@ pub(crate) struct Program {
     pub(crate) pager: bool,
     pub(crate) assignments: bool,
     pub(crate) walks: Option<Walks>,
-    /// Whether whatever it changes is named on the line.
-    pub(crate) named: bool,
+    /// Without which options whatever it changes is named on the line.
+    pub(crate) named: Option<Vec<String>>,
     /// What opens paths in its own language.
     pub(crate) opens: Vec<String>,
     /// What starts programs in its own language, or loads code.
     pub(crate) loads: Vec<String>,
     /// Whether its standard input is code.
     pub(crate) fed: bool,
+    /// With which options, in any case if there are none, and without which it does not read its standard input, if that is
+    /// not named to it.
+    pub(crate) no_input: Option<(Vec<String>, Vec<String>)>,
     /// When it starts a shell that reads its standard input.
     pub(crate) shell: Option<Shell>,
     /// The spellings of options to which their value is attached as it stands.
@@ -728,8 +732,24 @@ impl Program {
             "builtin" => self.builtin = true,
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
-            "named" => self.named = true,
+            "named" => {
+                let mut words = rest.split_whitespace();
+                if !matches!(words.next(), None | Some("unless")) {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                self.named = Some(words.map(str::to_owned).collect());
+            }
             "fed" => self.fed = true,
+            "no-input" => {
+                let no_input = self.no_input.get_or_insert_default();
+                let mut words = rest.split_whitespace();
+                let spellings = match words.next() {
+                    None | Some("unless") => &mut no_input.1,
+                    Some("with") => &mut no_input.0,
+                    Some(_) => return Err(format!("`{line}` is not understood")),
+                };
+                spellings.extend(words.map(str::to_owned));
+            }
             "joined" => self.joined.extend(rest.split_whitespace().map(str::to_owned)),
             "shell" => {
                 let shell = self.shell.get_or_insert_default();

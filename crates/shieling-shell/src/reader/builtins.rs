@@ -279,6 +279,8 @@ impl Reader<'_> {
             [_] => self.line_of_names(run),
             _ => None,
         };
+        // What is left of a text, or of a list of names, need not be one.
+        self.uses_input |= value.is_none();
         for name in names {
             let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
             self.named(&name, value)?;

@@ -42,7 +42,7 @@ impl Reader<'_> {
                     Some(text) => Input::Text(text),
                     None => self
                         .names_from(first, effects)
-                        .or_else(|| self.names_through(only, self.present_input()))
+                        .or_else(|| self.names_through(only, self.fed_with.clone()))
                         .map_or(Input::Unknown, Input::Names),
                 }
             }
@@ -249,8 +249,8 @@ impl Reader<'_> {
         if elsewhere {
             return None;
         }
-        // Otherwise it takes backslashes off.
-        let raw = options.into_iter().any(|word| word.contains('r'));
+        // Otherwise it takes backslashes off, and what IFS holds at both ends.
+        let raw = options.into_iter().any(|word| word.contains('r')) && self.keeps_ends;
         let plain = self.are_plain(names_of(&names.walks));
         if !(raw && !names.if_plain || plain) || up_to_nul != names.by_nul {
             return None;

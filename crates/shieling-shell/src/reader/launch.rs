@@ -150,6 +150,7 @@ impl Reader<'_> {
         {
             self.positional(&launch.argv[1..]);
             self.called.push((name.clone(), launch.span));
+            self.uses_input |= !self.functions_without_input.contains(&name);
         }
         if function {
             if self.runs_input_in_function && matches!(self.input, Input::Text(_) | Input::Altered) {
@@ -158,6 +159,25 @@ impl Reader<'_> {
             }
             return Ok(());
         }
+        let result = self.follow(&launch, (name, index), entry, (pathed, system));
+        let may_read = |unknown: bool| program::may_read_input(&self.reading, index, unknown);
+        if self.is_first_walk && may_read(true) != may_read(false) {
+            // What is not known yet may be known to the next walk.
+            self.needs_another_walk = true;
+        }
+        self.uses_input |= may_read(!self.is_first_walk);
+        result
+    }
+
+    /// Follows what a program or builtin does.
+    fn follow(
+        &mut self,
+        launch: &Launch,
+        (name, index): (String, usize),
+        entry: Option<&'static program::Program>,
+        (pathed, system): (bool, bool),
+    ) -> Result<(), Unreadable> {
+        let first = &launch.argv[0];
         if pathed && !system {
             // A program of the workspace may have any name; still follow it as what it is called,
             // for whoever gives a known program by its full path.
