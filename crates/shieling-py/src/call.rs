@@ -35,10 +35,7 @@ struct Gone(Arc<Shared>);
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            state.over = true;
-            state.done.get_or_insert(Err(Fault::Cancelled));
-        });
+        self.0.end();
     }
 }
 
@@ -141,6 +138,7 @@ impl Call {
     fn abort(&self) {
         if self.process == std::process::id() {
             self.work().abort();
+            self.shared.give_up();
         }
     }
 
@@ -233,6 +231,7 @@ impl Drop for Call {
         let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.process == std::process::id() {
             work.abort();
+            self.shared.give_up();
         } else {
             // What it holds belongs to the process that this one was forked from.
             std::mem::forget(std::mem::replace(work, Work::Over));

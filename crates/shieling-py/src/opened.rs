@@ -18,7 +18,7 @@ use shieling::output::{self as outputs, Stream};
 use shieling::process::Streams;
 use shieling::request::Command;
 use shieling::session::{
-    JobId, JobInput, JobRequest, OnTimeout, SessionName, TerminalSize, Until, ViewRequest, WaitFor,
+    JobId, JobInput, JobRequest, OnTimeout, SessionName, TerminalSize, Until, ViewRequest, ViewResponse, WaitFor,
 };
 use shieling::units::ByteCount;
 use shieling_cli::embed::{Adjust, Embedded, Opening};
@@ -26,7 +26,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use crate::answer::{Answer, Fault, closed, forked, job_code, of};
+use crate::answer::{Answer, Fault, Returnable, closed, forked, job_code, of};
 use crate::approver::ByCall;
 use crate::call::Call;
 use crate::process::Process;
@@ -412,12 +412,13 @@ impl Core {
             };
             Call::begin(async move {
                 let shieling = embedded.shieling();
-                let view = if peek {
-                    shieling.peek(ask).await?
-                } else {
-                    shieling.view(ask).await?
-                };
-                Ok(Answer::View(Box::new(view)))
+                if peek {
+                    let view = shieling.peek(ask).await?;
+                    return Ok(Answer::View(Returnable::new(Box::new(view), drop)));
+                }
+                let job = ask.job.clone();
+                let view = shieling.view(ask).await?;
+                Ok(Answer::View(viewed(&embedded, job, view)))
             })
         })
     }
@@ -431,7 +432,7 @@ impl Core {
                     .shieling()
                     .write(&job, input, Duration::from_millis(wait_ms))
                     .await?;
-                Ok(Answer::View(Box::new(view)))
+                Ok(Answer::View(viewed(&embedded, job, view)))
             })
         })
     }
@@ -459,7 +460,7 @@ impl Core {
             Call::begin(async move {
                 let budget = Duration::from_millis(budget_ms);
                 let (came, view) = embedded.shieling().wait_for(&job, what, budget).await?;
-                Ok(Answer::WaitedFor(came, Box::new(view)))
+                Ok(Answer::WaitedFor(came, viewed(&embedded, job, view)))
             })
         })
     }
@@ -664,6 +665,16 @@ impl Drop for Core {
             }
         }
     }
+}
+
+/// A view, whose output is new again if nobody takes it.
+fn viewed(embedded: &Arc<Embedded>, job: JobId, view: ViewResponse) -> Returnable<Box<ViewResponse>> {
+    let embedded = Arc::downgrade(embedded);
+    Returnable::new(Box::new(view), move |view| {
+        if let Some(embedded) = embedded.upgrade() {
+            embedded.shieling().unview(&job, &view);
+        }
+    })
 }
 
 /// Runs a command that reads these bytes.
