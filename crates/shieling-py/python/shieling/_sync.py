@@ -8,7 +8,7 @@ from os import PathLike
 from types import TracebackType
 
 from . import _convert as convert
-from ._call import wait_call
+from ._call import Asker, wait_call
 from ._errors import ArgumentError
 from ._options import Approver, EnvironmentName, open_core
 from ._records import (
@@ -62,7 +62,8 @@ class Shieling:
         approver: A function that is asked, with a :class:`Question`. It answers ``True``, ``False``, a :class:`Yes`,
             a :class:`No`, or ``None`` where nobody can answer; it may be ``async``. It runs in a thread of its own
             (``async`` ones of :class:`AsyncShieling` in the caller's event loop). What it raises is raised by the
-            call that asked, and nothing starts. Default: nobody is there, so what wants a yes is refused.
+            call that asked, and nothing starts. No call asks about a connection (``allow_hosts``): what is raised there
+            refuses it, and goes to ``threading.excepthook`` or the loop's exception handler. Default: nobody is there, so what wants a yes is refused.
         approval_timeout: Seconds after which nobody has answered. Default: 600.
         acknowledge_unsafe: Must be set for ``local`` with ``approval="never"``, and for what undoes a container's isolation.
         require_shell_approval: Whether every command is asked about, whatever the policy says.
@@ -195,7 +196,7 @@ class Shieling:
         options = dict(locals())
         del options["self"]
         self._core = open_core(options)
-        self._approver = approver
+        self._approver = None if approver is None else Asker(approver, self._core)
         self._changes_at_close: Changes | None = None
         self._close_error: str | None = None
 
