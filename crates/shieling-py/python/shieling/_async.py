@@ -304,7 +304,7 @@ class AsyncShieling:
 
     async def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -319,7 +319,7 @@ class AsyncShieling:
         ``KeyboardInterrupt`` during the call ends all of the command's processes.
 
         Args:
-            command: Shell text, read by bash; or a sequence of words, which are quoted and joined.
+            command: Shell text, read by bash; or a sequence of words or paths, which are quoted and joined.
             timeout: Its time: seconds, a timedelta or ``"2m"``. Default: that of the `Shieling`.
             cwd: Its directory, absolute or relative to the workspace. Default: the workspace.
             env: Variables laid over its own; ``None`` as a value removes one.
@@ -345,7 +345,7 @@ class AsyncShieling:
 
     async def start(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -382,7 +382,7 @@ class AsyncShieling:
 
     async def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         session: str | None = None,
         tty: tuple[int, int] | bool = False,
@@ -510,7 +510,7 @@ class AsyncShieling:
         """
         return convert.output_page(await wait_async(convert.output(self._core, output_id, stream, cursor, limit), None))
 
-    async def why(self, command: str | Sequence[str], *, cwd: Path | None = None) -> Verdict:
+    async def why(self, command: str | Sequence[Path], *, cwd: Path | None = None) -> Verdict:
         """Judge a command, and run nothing.
 
         Args:
@@ -929,7 +929,7 @@ class AsyncSession:
 
     async def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         on_timeout: Literal["kill", "background"] = "kill",
@@ -967,7 +967,7 @@ class AsyncSession:
 
     async def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         tty: tuple[int, int] | bool = False,
         max_output: Size | None = None,

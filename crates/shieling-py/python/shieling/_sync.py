@@ -282,7 +282,7 @@ class Shieling:
 
     def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -297,7 +297,7 @@ class Shieling:
         ``KeyboardInterrupt`` during the call ends all of the command's processes.
 
         Args:
-            command: Shell text, read by bash; or a sequence of words, which are quoted and joined.
+            command: Shell text, read by bash; or a sequence of words or paths, which are quoted and joined.
             timeout: Its time: seconds, a timedelta or ``"2m"``. Default: that of the `Shieling`.
             cwd: Its directory, absolute or relative to the workspace. Default: the workspace.
             env: Variables laid over its own; ``None`` as a value removes one.
@@ -320,7 +320,7 @@ class Shieling:
 
     def start(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -354,7 +354,7 @@ class Shieling:
 
     def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         session: str | None = None,
         tty: tuple[int, int] | bool = False,
@@ -464,7 +464,7 @@ class Shieling:
         """
         return convert.output_page(wait_call(convert.output(self._core, output_id, stream, cursor, limit), None))
 
-    def why(self, command: str | Sequence[str], *, cwd: Path | None = None) -> Verdict:
+    def why(self, command: str | Sequence[Path], *, cwd: Path | None = None) -> Verdict:
         """Judge a command, and run nothing.
 
         Args:
@@ -829,7 +829,7 @@ class Session:
 
     def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         on_timeout: Literal["kill", "background"] = "kill",
@@ -864,7 +864,7 @@ class Session:
 
     def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         tty: tuple[int, int] | bool = False,
         max_output: Size | None = None,
