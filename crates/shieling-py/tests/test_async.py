@@ -255,3 +255,12 @@ def test_what_arrives_while_its_reader_is_cancelled_stays_for_the_next(place: di
         return [int(number) for number in read.split()]
 
     assert asyncio.run(work()) == list(NUMBERS)
+
+
+def test_no_reader_gets_two_lines_at_once(place: dict[str, Any]) -> None:
+    async def work() -> list[bytes]:
+        async with AsyncShieling(**place) as shieling, await shieling.start("seq 200") as process:
+            return await asyncio.gather(*(process.stdout.readline() for _ in range(205)))
+
+    lines = [line for line in asyncio.run(work()) if line]
+    assert len(set(lines)) == len(lines) and all(line.strip().isdigit() for line in lines)

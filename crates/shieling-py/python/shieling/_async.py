@@ -1232,7 +1232,8 @@ class AsyncJob:
 class AsyncStream:
     """One output of a program that is talked to: ``process.stdout`` and ``process.stderr``.
 
-    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines.
+    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines. It is for one reader at a
+    time: of several at once, one may find the end before another has got the last bytes.
 
     >>> import asyncio
     >>> async def example():
@@ -1247,6 +1248,7 @@ class AsyncStream:
         self._native = native
         self._is_stderr = is_stderr
         self._rest = bytearray()
+        self._lines = 0
         self._ended = False
 
     async def read(self, timeout: Duration | None = None) -> bytes:
@@ -1268,6 +1270,7 @@ class AsyncStream:
         """
         if self._rest:
             data, self._rest = bytes(self._rest), bytearray()
+            self._lines += 1
             return data
         if self._ended:
             return b""
@@ -1296,19 +1299,19 @@ class AsyncStream:
         searched = 0
         while True:
             end = self._rest.find(b"\n", searched) + 1
-            if end:
+            if end or self._ended:
+                end = end or len(self._rest)
                 line = bytes(self._rest[:end])
                 del self._rest[:end]
+                self._lines += 1
                 return line
-            searched = len(self._rest)
-            data = b""
-            if not self._ended:
-                data = convert.received(await wait_async(convert.receive(self._native, self._is_stderr, timeout), None))
-            if not data:
-                self._ended = True
-                line, self._rest = bytes(self._rest), bytearray()
-                return line
+            searched, lines = len(self._rest), self._lines
+            data = convert.received(await wait_async(convert.receive(self._native, self._is_stderr, timeout), None))
+            self._ended = not data
             self._rest += data
+            if self._lines != lines:
+                # Another reader has taken from the front.
+                searched = 0
 
     async def read_all(self, timeout: Duration | None = None) -> bytes:
         """Everything up to the end. Of a program that never ends, this never returns without ``timeout``.

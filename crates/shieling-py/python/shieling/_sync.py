@@ -1090,7 +1090,8 @@ class Job:
 class Stream:
     """One output of a program that is talked to: ``process.stdout`` and ``process.stderr``.
 
-    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines.
+    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines. It is for one reader at a
+    time: of several at once, one may find the end before another has got the last bytes.
 
     >>> with Shieling("sandbox") as shieling, shieling.start("printf 'one\\ntwo'") as process:
     ...     lines = [line for line in process.stdout]
@@ -1102,6 +1103,7 @@ class Stream:
         self._native = native
         self._is_stderr = is_stderr
         self._rest = bytearray()
+        self._lines = 0
         self._ended = False
 
     def read(self, timeout: Duration | None = None) -> bytes:
@@ -1120,6 +1122,7 @@ class Stream:
         """
         if self._rest:
             data, self._rest = bytes(self._rest), bytearray()
+            self._lines += 1
             return data
         if self._ended:
             return b""
@@ -1145,19 +1148,19 @@ class Stream:
         searched = 0
         while True:
             end = self._rest.find(b"\n", searched) + 1
-            if end:
+            if end or self._ended:
+                end = end or len(self._rest)
                 line = bytes(self._rest[:end])
                 del self._rest[:end]
+                self._lines += 1
                 return line
-            searched = len(self._rest)
-            data = b""
-            if not self._ended:
-                data = convert.received(wait_call(convert.receive(self._native, self._is_stderr, timeout), None))
-            if not data:
-                self._ended = True
-                line, self._rest = bytes(self._rest), bytearray()
-                return line
+            searched, lines = len(self._rest), self._lines
+            data = convert.received(wait_call(convert.receive(self._native, self._is_stderr, timeout), None))
+            self._ended = not data
             self._rest += data
+            if self._lines != lines:
+                # Another reader has taken from the front.
+                searched = 0
 
     def read_all(self, timeout: Duration | None = None) -> bytes:
         """Everything up to the end. Of a program that never ends, this never returns without ``timeout``.
