@@ -35,13 +35,13 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
-    fn ask(&self, asking: Asking) -> Result<(), Asking> {
+    /// Passes a question on. Returns whether anybody listens.
+    fn ask(&self, asking: Asking) -> bool {
         let hears = self.is_heard.load(Ordering::Acquire) && !self.shared.state().over;
-        if !hears {
-            return Err(asking);
+        if hears {
+            self.shared.ask(asking);
         }
-        self.shared.ask(asking);
-        Ok(())
+        hears
     }
 }
 
@@ -59,8 +59,8 @@ impl Approver for ByCall {
             let caller = CALLER.try_with(Arc::clone);
             match caller {
                 Ok(caller) => caller.ask(asking),
-                Err(_) if self.apart.ask(asking).is_err() => return Answer::Nobody,
-                Err(_) => {}
+                Err(_) if self.apart.ask(asking) => {}
+                Err(_) => return Answer::Nobody,
             }
             answered.await.unwrap_or(Answer::Nobody)
         })
