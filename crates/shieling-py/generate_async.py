@@ -122,7 +122,7 @@ def convert(source: str) -> str:
     text = re.sub(r"-> AsyncAsync", "-> Async", text)
     text = text.replace("AsyncAsync", "Async")
     text = re.sub(r'""".*?"""', '"""The environment for `asyncio`. Made from `_sync.py` by `generate_async.py`."""', text, count=1)
-    text = text.replace("from ._call import wait_call", "from ._call_async import wait_async")
+    text = text.replace("from ._call import Asker, wait_call", "from ._call import Asker\nfrom ._call_async import wait_async")
     text = text.replace("import Iterable, Iterator, ", "import AsyncIterator, Iterable, ")
     text = text.replace("await (await ", "(await ")
     text = text.replace("from __future__ import annotations\n", "from __future__ import annotations\n", 1)

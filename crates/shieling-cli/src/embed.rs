@@ -87,6 +87,11 @@ impl Embedded {
         self.library.shieling()
     }
 
+    /// Whether hosts are opened by name, so that connections to others are asked about.
+    pub fn opens_hosts(&self) -> bool {
+        self.plan.opens_hosts()
+    }
+
     /// The workspace, absolute.
     pub fn workspace(&self) -> &Path {
         &self.plan.workspace

@@ -19,15 +19,43 @@ pub(crate) enum Answer {
     Nothing,
     Flag(bool),
     Outcome(Box<Outcome>),
-    View(Box<ViewResponse>),
-    WaitedFor(bool, Box<ViewResponse>),
+    View(Returnable<Box<ViewResponse>>),
+    WaitedFor(bool, Returnable<Box<ViewResponse>>),
     File(Box<FileResponse>),
     Verdict(Box<Verdict>),
     Described(Box<Description>),
     Page(Chunk),
-    Received(Received),
+    Received(Returnable<Received>),
     /// An object, made once Python is here to hold it.
     Object(&'static str, Make),
+}
+
+/// What can be had once. If the call that got it was given up, nobody takes it, and it goes back for the next one.
+pub(crate) struct Returnable<T> {
+    value: Option<T>,
+    /// Only taken when it goes back.
+    back: Option<Box<dyn FnOnce(T) + Send>>,
+}
+
+impl<T> Returnable<T> {
+    pub(crate) fn new(value: T, back: impl FnOnce(T) + Send + 'static) -> Self {
+        Self {
+            value: Some(value),
+            back: Some(Box::new(back)),
+        }
+    }
+
+    fn take(mut self) -> Option<T> {
+        self.value.take()
+    }
+}
+
+impl<T> Drop for Returnable<T> {
+    fn drop(&mut self) {
+        if let (Some(value), Some(back)) = (self.value.take(), self.back.take()) {
+            back(value);
+        }
+    }
 }
 
 /// Makes an object of Python.
@@ -67,9 +95,9 @@ pub(crate) fn give(py: Python<'_>, done: Result<Answer, Fault>) -> PyResult<(&'s
         Ok(Answer::Nothing) => ("nothing", none()),
         Ok(Answer::Flag(flag)) => ("flag", flag.into_pyobject(py)?.to_owned().into_any()),
         Ok(Answer::Outcome(outcome)) => ("outcome", of(py, &*outcome)?),
-        Ok(Answer::View(view)) => ("view", viewed(py, &view)?),
+        Ok(Answer::View(view)) => ("view", viewed(py, view)?),
         Ok(Answer::WaitedFor(came, view)) => {
-            let view = viewed(py, &view)?;
+            let view = viewed(py, view)?;
             ("waited_for", (came, view).into_pyobject(py)?.into_any())
         }
         Ok(Answer::File(answer)) => ("file", file(py, *answer)?),
@@ -86,9 +114,11 @@ pub(crate) fn give(py: Python<'_>, done: Result<Answer, Fault>) -> PyResult<(&'s
             let page = (PyBytes::new(py, &chunk.bytes), next).into_pyobject(py)?;
             ("page", page.into_any())
         }
-        Ok(Answer::Received(Received::Bytes(bytes))) => ("bytes", PyBytes::new(py, &bytes).into_any()),
-        Ok(Answer::Received(Received::End)) => ("bytes", PyBytes::new(py, b"").into_any()),
-        Ok(Answer::Received(Received::TimedOut)) => ("timed_out", none()),
+        Ok(Answer::Received(received)) => match received.take() {
+            Some(Received::Bytes(bytes)) => ("bytes", PyBytes::new(py, &bytes).into_any()),
+            Some(Received::End) => ("bytes", PyBytes::new(py, b"").into_any()),
+            Some(Received::TimedOut) | None => ("timed_out", none()),
+        },
         Ok(Answer::Object(kind, make)) => (kind, make(py)?.into_bound(py)),
         Err(Fault::Cancelled) => ("cancelled", none()),
         Err(Fault::Argument(what)) => ("argument", PyString::new(py, &what).into_any()),
@@ -144,7 +174,10 @@ pub(crate) fn forked() -> PyErr {
     )
 }
 
-fn viewed<'py>(py: Python<'py>, view: &ViewResponse) -> PyResult<Bound<'py, PyAny>> {
+fn viewed(py: Python<'_>, view: Returnable<Box<ViewResponse>>) -> PyResult<Bound<'_, PyAny>> {
+    let Some(view) = view.take() else {
+        return Err(internal("it was taken before"));
+    };
     let made = PyDict::new(py);
     made.set_item("outcome", of(py, &view.outcome)?)?;
     made.set_item("cursor", view.cursor)?;

@@ -14,8 +14,36 @@ use tokio::sync::oneshot;
 use crate::answer::of;
 use crate::caller::{Asking, CALLER, Shared};
 
-/// Asks by way of the call that waits.
-pub(crate) struct ByCall;
+/// Asks by way of the call in which a question comes up. One that comes up in none, as about a connection, goes to whoever
+/// listens for such.
+pub(crate) struct ByCall {
+    apart: Arc<Apart>,
+}
+
+impl ByCall {
+    pub(crate) fn new(apart: Arc<Apart>) -> Self {
+        Self { apart }
+    }
+}
+
+/// Where questions go that come up in no call.
+#[derive(Default)]
+pub(crate) struct Apart {
+    pub(crate) shared: Arc<Shared>,
+    /// Whether somebody listens, or has.
+    pub(crate) is_heard: AtomicBool,
+}
+
+impl Apart {
+    /// Passes a question on. Returns whether anybody listens.
+    fn ask(&self, asking: Asking) -> bool {
+        let hears = self.is_heard.load(Ordering::Acquire) && !self.shared.state().over;
+        if hears {
+            self.shared.ask(asking);
+        }
+        hears
+    }
+}
 
 impl Approver for ByCall {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
@@ -28,8 +56,11 @@ impl Approver for ByCall {
                 answer,
                 gone,
             };
-            if CALLER.try_with(|caller| caller.ask(asking)).is_err() {
-                return Answer::Nobody;
+            let caller = CALLER.try_with(Arc::clone);
+            match caller {
+                Ok(caller) => caller.ask(asking),
+                Err(_) if self.apart.ask(asking) => {}
+                Err(_) => return Answer::Nobody,
             }
             answered.await.unwrap_or(Answer::Nobody)
         })

@@ -27,6 +27,8 @@ use crate::runtime;
 
 /// How often a thread that waits looks for signals: Python's handlers run only when it does.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+/// The same for other threads, on which no handler runs.
+const OTHER_CHECK: Duration = Duration::from_secs(1);
 /// How long a call that was cancelled may take to drop what it holds.
 const DROPPING: Duration = Duration::from_secs(5);
 
@@ -35,10 +37,7 @@ struct Gone(Arc<Shared>);
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        self.0.change(|state| {
-            state.over = true;
-            state.done.get_or_insert(Err(Fault::Cancelled));
-        });
+        self.0.end();
     }
 }
 
@@ -101,8 +100,15 @@ pub(crate) struct Call {
 impl Call {
     /// Makes a call, which begins when it is waited for.
     pub(crate) fn begin(work: impl Future<Output = Result<Answer, Fault>> + Send + 'static) -> PyResult<Self> {
+        Self::sharing(Arc::new(Shared::default()), work)
+    }
+
+    /// Makes a call that shares this.
+    pub(crate) fn sharing(
+        shared: Arc<Shared>,
+        work: impl Future<Output = Result<Answer, Fault>> + Send + 'static,
+    ) -> PyResult<Self> {
         let runtime = runtime::handle().map_err(crate::answer::closed)?;
-        let shared = Arc::new(Shared::default());
         let gone = Gone(Arc::clone(&shared));
         let work = async move {
             let shared = Arc::clone(&gone.0);
@@ -141,6 +147,7 @@ impl Call {
     fn abort(&self) {
         if self.process == std::process::id() {
             self.work().abort();
+            self.shared.give_up();
         }
     }
 
@@ -175,9 +182,10 @@ impl Call {
                 return Ok(event);
             }
             py.detach(|| {
-                let until = Instant::now() + SIGNAL_CHECK;
+                let is_main = rustix::thread::gettid() == rustix::process::getpid();
+                let until = Instant::now() + if is_main { SIGNAL_CHECK } else { OTHER_CHECK };
                 let mut work = self.work();
-                if rustix::thread::gettid() == rustix::process::getpid() {
+                if is_main {
                     work.poll_until(until, &self.shared);
                 }
                 work.hand_over();
@@ -233,6 +241,7 @@ impl Drop for Call {
         let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.process == std::process::id() {
             work.abort();
+            self.shared.give_up();
         } else {
             // What it holds belongs to the process that this one was forked from.
             std::mem::forget(std::mem::replace(work, Work::Over));

@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) done: Option<Result<Answer, Fault>>,
     /// The work is gone.
     pub(crate) over: bool,
+    /// Nobody will take what comes of it.
+    given_up: bool,
     /// The future was polled, and nobody has woken it since.
     polled: bool,
     /// The thread that waits for a change of this.
@@ -63,6 +65,32 @@ impl Shared {
             letterbox.tell(*number);
         }
         unpark(state);
+    }
+
+    /// Says that the work is gone. Without an answer it was broken off.
+    pub(crate) fn end(&self) {
+        let mut dropped = None;
+        self.change(|state| {
+            state.over = true;
+            let done = state.done.get_or_insert(Err(Fault::Cancelled));
+            if state.given_up {
+                dropped = Some(std::mem::replace(done, Err(Fault::Cancelled)));
+            }
+        });
+        // Without the lock: what can be had once goes back where it came from.
+        drop(dropped);
+    }
+
+    /// Says that nobody will take what comes of it.
+    pub(crate) fn give_up(&self) {
+        let mut state = self.state();
+        state.given_up = true;
+        let dropped = state.done.take();
+        if dropped.is_some() {
+            state.done = Some(Err(Fault::Cancelled));
+        }
+        drop(state);
+        drop(dropped);
     }
 
     /// Waits until the future is to be polled. False if Python has news to look at first, or at this time.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use shieling::output::{self as outputs, Stream};
 use shieling::process::Streams;
 use shieling::request::Command;
 use shieling::session::{
-    JobId, JobInput, JobRequest, OnTimeout, SessionName, TerminalSize, Until, ViewRequest, WaitFor,
+    JobId, JobInput, JobRequest, OnTimeout, SessionName, TerminalSize, Until, ViewRequest, ViewResponse, WaitFor,
 };
 use shieling::units::ByteCount;
 use shieling_cli::embed::{Adjust, Embedded, Opening};
@@ -26,8 +26,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use crate::answer::{Answer, Fault, closed, forked, job_code, of};
-use crate::approver::ByCall;
+use crate::answer::{Answer, Fault, Returnable, closed, forked, job_code, of};
+use crate::approver::{Apart, ByCall};
 use crate::call::Call;
 use crate::process::Process;
 use crate::runtime;
@@ -76,6 +76,10 @@ pub(crate) struct Core {
     embedded: Option<Arc<Embedded>>,
     process: u32,
     closed: AtomicBool,
+    /// Where questions go that come up in no call, if there are any.
+    apart: Option<Arc<Apart>>,
+    /// Ends the call that listens for those questions once it is dropped.
+    listened: Mutex<Option<oneshot::Sender<()>>>,
     /// Has the commands of sessions queue in the order of their calls: their tasks begin in any order.
     order: Arc<tokio::sync::Mutex<()>>,
 }
@@ -92,8 +96,9 @@ pub(crate) fn open(
     output_limit: Option<u64>,
 ) -> PyResult<Core> {
     let handle = runtime::handle().map_err(closed)?;
+    let apart = asks.then(Arc::<Apart>::default);
     let opening = Opening {
-        approver: asks.then(|| Arc::new(ByCall) as _),
+        approver: apart.clone().map(|apart| Arc::new(ByCall::new(apart)) as _),
         answer_timeout: Some(Duration::from_millis(answer_timeout_ms)),
         store_output,
         output_limit: output_limit.map(ByteCount::bytes),
@@ -105,6 +110,8 @@ pub(crate) fn open(
     let embedded = opened.map_err(PyValueError::new_err)?;
     runtime::remember(embedded.shieling());
     Ok(Core {
+        apart: apart.filter(|_| embedded.opens_hosts()),
+        listened: Mutex::default(),
         embedded: Some(Arc::new(embedded)),
         process: std::process::id(),
         closed: AtomicBool::new(false),
@@ -217,17 +224,44 @@ impl Core {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// Whether questions can come up in no call.
+    #[getter]
+    fn asks_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// A call whose events are the questions that come up in no other call; it is over once this is closed or dropped. Made
+    /// once.
+    fn questions_apart(&self) -> PyResult<Option<Call>> {
+        self.embedded()?;
+        let Some(apart) = &self.apart else { return Ok(None) };
+        if self.closed.load(Ordering::Acquire) || apart.is_heard.swap(true, Ordering::AcqRel) {
+            return Ok(None);
+        }
+        let (alive, gone) = oneshot::channel();
+        *self.listened.lock().unwrap_or_else(PoisonError::into_inner) = Some(alive);
+        let until_gone = async move {
+            let _ = gone.await;
+            Ok(Answer::Nothing)
+        };
+        Call::sharing(Arc::clone(&apart.shared), until_gone).map(Some)
+    }
+
     fn close(&self) -> PyResult<Call> {
         let embedded = Arc::clone(self.embedded()?);
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(Call::ended(Ok(Answer::Nothing)));
         }
+        let listened = self.listened.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The interpreter's exit has done it, or does.
         match runtime::handle() {
             Err(_) => Ok(Call::ended(Ok(Answer::Nothing))),
             Ok(handle) => {
                 // It is done whether or not somebody waits for it.
-                let done = handle.spawn(async move { embedded.shieling().close().await });
+                let done = handle.spawn(async move {
+                    embedded.shieling().close().await;
+                    drop(listened);
+                });
                 Call::begin(async move {
                     let _ = done.await;
                     Ok(Answer::Nothing)
@@ -412,12 +446,13 @@ impl Core {
             };
             Call::begin(async move {
                 let shieling = embedded.shieling();
-                let view = if peek {
-                    shieling.peek(ask).await?
-                } else {
-                    shieling.view(ask).await?
-                };
-                Ok(Answer::View(Box::new(view)))
+                if peek {
+                    let view = shieling.peek(ask).await?;
+                    return Ok(Answer::View(Returnable::new(Box::new(view), drop)));
+                }
+                let job = ask.job.clone();
+                let view = shieling.view(ask).await?;
+                Ok(Answer::View(viewed(&embedded, job, view)))
             })
         })
     }
@@ -431,7 +466,7 @@ impl Core {
                     .shieling()
                     .write(&job, input, Duration::from_millis(wait_ms))
                     .await?;
-                Ok(Answer::View(Box::new(view)))
+                Ok(Answer::View(viewed(&embedded, job, view)))
             })
         })
     }
@@ -459,7 +494,7 @@ impl Core {
             Call::begin(async move {
                 let budget = Duration::from_millis(budget_ms);
                 let (came, view) = embedded.shieling().wait_for(&job, what, budget).await?;
-                Ok(Answer::WaitedFor(came, Box::new(view)))
+                Ok(Answer::WaitedFor(came, viewed(&embedded, job, view)))
             })
         })
     }
@@ -664,6 +699,16 @@ impl Drop for Core {
             }
         }
     }
+}
+
+/// A view, whose output is new again if nobody takes it.
+fn viewed(embedded: &Arc<Embedded>, job: JobId, view: ViewResponse) -> Returnable<Box<ViewResponse>> {
+    let embedded = Arc::downgrade(embedded);
+    Returnable::new(Box::new(view), move |view| {
+        if let Some(embedded) = embedded.upgrade() {
+            embedded.shieling().unview(&job, &view);
+        }
+    })
 }
 
 /// Runs a command that reads these bytes.

@@ -1,12 +1,13 @@
 //! A program that is talked to.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use shieling::process::Started;
+use shieling::process::{Received, Started};
 
-use crate::answer::{Answer, Fault, forked};
+use crate::answer::{Answer, Fault, Returnable, forked};
 use crate::call::Call;
 
 /// Longer than anybody waits.
@@ -17,13 +18,26 @@ const EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 pub(crate) struct Process {
     /// Only taken when it is dropped.
     started: Option<Arc<Started>>,
+    /// What was received of each stream by a call that was given up.
+    returned: [Arc<Returned>; 2],
     process: u32,
+}
+
+/// What the next call gets before anything else.
+#[derive(Default)]
+struct Returned(Mutex<VecDeque<Received>>);
+
+impl Returned {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Received>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Process {
     fn new(started: Started) -> Self {
         Self {
             started: Some(Arc::new(started)),
+            returned: Default::default(),
             process: std::process::id(),
         }
     }
@@ -66,12 +80,19 @@ impl Process {
     fn receive(&self, is_stderr: bool, milliseconds: Option<u64>) -> PyResult<Call> {
         let started = self.started()?;
         let wait = milliseconds.map_or(EVER, Duration::from_millis);
+        let returned = Arc::clone(&self.returned[usize::from(is_stderr)]);
         Call::begin(async move {
-            Ok(Answer::Received(if is_stderr {
-                started.recv_stderr(wait).await
-            } else {
-                started.recv(wait).await
-            }))
+            let waiting = returned.waiting().pop_front();
+            let received = match waiting {
+                Some(received) => received,
+                None if is_stderr => started.recv_stderr(wait).await,
+                None => started.recv(wait).await,
+            };
+            Ok(Answer::Received(Returnable::new(received, move |received| {
+                if let Received::Bytes(_) = received {
+                    returned.waiting().push_front(received);
+                }
+            })))
         })
     }
 

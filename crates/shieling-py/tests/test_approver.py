@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Mark, until
+from conftest import Mark, need_sandbox, until
 
 from shieling import AsyncShieling, DeniedError, No, Question, Shieling, Yes
 
@@ -257,3 +259,85 @@ def test_typing_into_a_job_asks(place: dict[str, Any], mark: Mark) -> None:
             job.write("rm -rf /", enter=True)
         until(lambda: len(asked) == 2, "the second question")
         job.kill()
+
+
+def connect(port: int) -> str:
+    return f"curl -sS -m 20 -o /dev/null http://unknown.example.invalid:{port}/"
+
+
+def test_an_approver_is_asked_about_connections(tmp_path: Path) -> None:
+    need_sandbox()
+    texts: list[str] = []
+
+    def approver(question: Question) -> bool:
+        assert question.kind == "network"
+        texts.append(question.text)
+        return False
+
+    place: dict[str, Any] = {"workspace": tmp_path, "allow_hosts": ["known.example.invalid"]}
+    with Shieling(**place, approver=approver) as shieling:
+        network = shieling.run(connect(80)).network
+        assert network is not None and "the answer was no" in network.denied[0].because
+        shieling.background(connect(443)).wait()
+        assert shieling.session().run("true").ok
+    assert texts == ["connect unknown.example.invalid:80", "connect unknown.example.invalid:443"]
+
+
+def test_an_asynchronous_approver_is_asked_about_connections_in_the_loop_of_the_last_call(tmp_path: Path) -> None:
+    need_sandbox()
+    loops: list[Any] = []
+
+    async def approver(question: Question) -> bool:
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return False
+
+    async def work() -> None:
+        place: dict[str, Any] = {"workspace": tmp_path, "allow_hosts": ["known.example.invalid"]}
+        async with AsyncShieling(**place, approver=approver) as shieling:
+            assert (await shieling.run("true")).ok
+            job = await shieling.background(connect(80))
+            while not loops:
+                await asyncio.sleep(0.01)
+            assert loops == [asyncio.get_running_loop()]
+            network = (await job.wait()).network
+            assert network is not None and "the answer was no" in network.denied[0].because
+
+    asyncio.run(work())
+
+
+def test_what_an_approver_raises_about_a_connection_is_told_and_refuses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_sandbox()
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: told.append(arguments.exc_type))
+
+    def approver(question: Question) -> bool:
+        raise Broken("a bug")
+
+    place: dict[str, Any] = {"workspace": tmp_path, "allow_hosts": ["known.example.invalid"]}
+    with Shieling(**place, approver=approver) as shieling:
+        network = shieling.run(connect(80)).network
+    assert network is not None and "the approver failed with Broken" in network.denied[0].because
+    assert told == [Broken]
+
+
+def test_who_is_asked_about_connections_keeps_nothing_open(tmp_path: Path, mark: Mark) -> None:
+    need_sandbox()
+    threads = threading.active_count()
+
+    class Agent:
+        def __init__(self) -> None:
+            self.shieling = Shieling(workspace=tmp_path, allow_hosts=["known.example.invalid"], approver=self.ask)
+
+        def ask(self, question: Question) -> bool:
+            return False
+
+    agent = Agent()
+    agent.shieling.background(mark.sleep)
+    mark.started(1)
+    del agent
+    gc.collect()
+    mark.gone()
+    until(lambda: threading.active_count() == threads, "the thread that listens to be gone")

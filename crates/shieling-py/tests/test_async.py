@@ -223,3 +223,44 @@ def test_another_kind_of_loop() -> None:
         assert loop.run_until_complete(work()) == "hello\n"
     finally:
         loop.close()
+
+
+NUMBERS = range(1, 1001)
+COUNTING = "for ((i = 1; i <= 1000; i++)); do echo $i; sleep 0.0005; done"
+
+
+@pytest.mark.parametrize("what", ["line", "bytes", "view"])
+def test_what_arrives_while_its_reader_is_cancelled_stays_for_the_next(place: dict[str, Any], what: str) -> None:
+    async def work() -> list[int]:
+        read = b""
+        async with AsyncShieling(**place) as shieling:
+            process = await shieling.start(COUNTING) if what != "view" else None
+            job = await shieling.background(COUNTING) if what == "view" else None
+
+            async def some() -> tuple[bytes, bool]:
+                if job is not None:
+                    view = await job.view(wait=20)
+                    return view.outcome.stdout.encode(), view.outcome.status != "running"
+                assert process is not None
+                data = await (process.stdout.readline() if what == "line" else process.stdout.read())
+                return data, not data
+
+            over = False
+            while not over:
+                try:
+                    data, over = await asyncio.wait_for(some(), random.uniform(0.0002, 0.002))
+                except asyncio.TimeoutError:
+                    continue
+                read += data
+        return [int(number) for number in read.split()]
+
+    assert asyncio.run(work()) == list(NUMBERS)
+
+
+def test_no_reader_gets_two_lines_at_once(place: dict[str, Any]) -> None:
+    async def work() -> list[bytes]:
+        async with AsyncShieling(**place) as shieling, await shieling.start("seq 200") as process:
+            return await asyncio.gather(*(process.stdout.readline() for _ in range(205)))
+
+    lines = [line for line in asyncio.run(work()) if line]
+    assert len(set(lines)) == len(lines) and all(line.strip().isdigit() for line in lines)

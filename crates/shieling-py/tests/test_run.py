@@ -233,6 +233,11 @@ def test_what_is_no_string_is_an_error_of_the_argument(here: Shieling, arguments
         here.run(**arguments)
 
 
+def test_a_word_may_be_a_path(memory: Shieling, tmp_path: Path) -> None:
+    words: list[str | Path] = ["echo", tmp_path / "a b"]
+    assert memory.run(words).stdout == f"{tmp_path}/a b\n"
+
+
 def test_words_are_quoted(here: Shieling) -> None:
     words = ["printf", "%s|", "a b", "$HOME", "'", '"', "*", "", "é\n", "-n"]
     assert here.run(words).stdout == "a b|$HOME|'|\"|*||é\n|-n|"
@@ -296,6 +301,19 @@ def test_a_wrong_option_is_refused_with_its_name(options: dict[str, Any]) -> Non
 def test_a_refusal_says_which_keyword_helps() -> None:
     with pytest.raises(ConfigurationError, match="acknowledge_unsafe=True"):
         Shieling("local", approval="never")
+    with pytest.raises(ConfigurationError, match="instead  give an existing directory with `workspace=DIR`"):
+        Shieling("sandbox", workspace="/nowhere/at/all")
+    with pytest.raises(ConfigurationError, match="name one with `image='debian:12'`, or .* with `container=NAME`"):
+        Shieling("container")
+
+
+def test_that_it_is_an_error_is_not_said_twice(memory: Shieling) -> None:
+    with pytest.raises(ArgumentError, match=r"\Athe command is empty"):
+        memory.run(" ")
+    with pytest.raises(ConfigurationError, match=r"\Ano preset is called `nothing`"):
+        Shieling("memory", policy="nothing")
+    with pytest.raises(ConfigurationError, match=r"\Athe workspace `/nowhere` cannot be used"):
+        Shieling("local", workspace="/nowhere")
 
 
 @pytest.mark.parametrize("limit", ["1MiB", 2**20])

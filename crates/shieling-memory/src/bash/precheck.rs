@@ -374,6 +374,10 @@ impl<'n> Walk<'n> {
             self.unsure = true;
             return Ok(());
         };
+        // Assignments alone read nothing.
+        if name.is_empty() {
+            return Ok(());
+        }
         if name == "exec" && simple.args.is_empty() && is_fed(&simple.redirects) {
             self.input = Some(Scope::default());
             return Ok(());

@@ -97,6 +97,12 @@ impl Engine {
         self.disk.limit_files(largest);
         self.take_unknown();
         self.shell_exit.reset();
+        // `rg` searches its input if it has one, even an empty one, and otherwise files. The table counts it as one that
+        // reads none.
+        let has_none = names_rg(text) && !matches!(input, Stdin::From(_)) && {
+            let others = precheck::check(text, self.readonly(text), true);
+            !others.reads && !others.unsure && others.refused.is_none()
+        };
         let mut given = Vec::new();
         // A bash for plain texts has no input and runs nothing that would be refused.
         if self.plain.is_none() {
@@ -116,11 +122,15 @@ impl Engine {
             }
         }
         self.disk.bytes.reset(&given);
+        let mut options = ExecOptions::new();
+        if !has_none {
+            options = options.stdin(given);
+        }
         let resumed = self.resumed(text);
         let ran = self
             .bash
             .execute(&resumed)
-            .options(ExecOptions::new().stdin(given))
+            .options(options)
             .stdout(&mut stdout)
             .stderr(&mut *stderr)
             .await;
@@ -245,6 +255,12 @@ fn missing(unknown: &str, names: &[&str]) -> String {
         "shieling: memory has no program `{unknown}`; it has: {}\n",
         names.join(" ")
     )
+}
+
+/// Whether the word `rg` stands in a text.
+fn names_rg(text: &str) -> bool {
+    let mut words = text.split(|sign: char| !sign.is_alphanumeric() && !matches!(sign, '_' | '-' | '.'));
+    words.any(|word| word == "rg")
 }
 
 /// Reads the whole input, unless it is interrupted.

@@ -8,7 +8,7 @@ use shieling::units::ByteCount;
 use shieling_memory::Memory;
 use shieling_testkit::approved;
 
-use super::support::{WORKSPACE, command, finished, memory};
+use super::support::{WORKSPACE, command, finished, memory, printed};
 
 /// What a text does with this input, whose end comes at once or never.
 async fn given(memory: &Memory, text: &str, input: &str, ends: bool) -> (End, String, String) {
@@ -90,4 +90,21 @@ async fn nobody_writes_to_a_command_that_runs() {
     assert!(!memory().capabilities().abilities.contains(&Ability::Input));
     let refused = memory().spawn(approved(command("cat")), Streams::Input).await;
     assert!(matches!(refused, Err(SpawnError::NoInput { .. })));
+}
+
+#[tokio::test]
+async fn ripgrep_searches_files_where_it_has_no_input() {
+    let memory = memory();
+    let made = printed(&memory, "mkdir d; echo zebra > a.txt; echo zoo > d/b.txt").await;
+    assert_eq!(made, "");
+    for (text, expected) in [
+        ("rg z", "a.txt:zebra\nd/b.txt:zoo\n"),
+        ("rg -l z | sort -r", "d/b.txt\na.txt\n"),
+        ("x=$(rg zoo); echo \"$x\"", "d/b.txt:zoo\n"),
+        ("echo zed | rg z", "zed\n"),
+        ("rg z < a.txt", "zebra\n"),
+        ("wc -l; rg z d", "0\nd/b.txt:zoo\n"),
+    ] {
+        assert_eq!(printed(&memory, text).await, expected, "{text}");
+    }
 }

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+import contextvars
 import itertools
 import weakref
 from collections.abc import Awaitable
 
 from . import _native
-from ._call import answer, ask_in_thread
+from ._call import Asker, answer, ask_in_thread, failed, is_coroutine
 from ._convert import taken
 from ._options import Approver
 from ._records import Question
 from ._typing import Any, cast
 
-__all__ = ["wait_async"]
+__all__ = ["ask_apart_in", "wait_async"]
 
 _numbers = itertools.count()
 
@@ -38,9 +38,11 @@ class _Mailbox:
 _mailboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Mailbox] = weakref.WeakKeyDictionary()
 
 
-async def wait_async(call: _native.Call, approver: Approver | None) -> Any:
+async def wait_async(call: _native.Call, asker: Asker | None) -> Any:
     """Wait for a call. Cancelling this ends everything that the call started, before it returns."""
     loop = asyncio.get_running_loop()
+    if asker is not None:
+        asker.listen(loop)
     event = call.poll()
     if event is True:
         return taken(call)
@@ -66,7 +68,7 @@ async def wait_async(call: _native.Call, approver: Approver | None) -> Any:
             if event is False:
                 raise raised[0]
             if event is not None:
-                _ask(event, cast(Approver, approver), raised, questions)
+                _ask(event, cast(Asker, asker).approver, raised, questions)
                 event = None
     finally:
         mailbox.waiting.pop(number, None)
@@ -94,7 +96,7 @@ async def _give_up(call: _native.Call, mailbox: _Mailbox, number: int, loop: asy
 def _ask(
     asked: _native.Asked, approver: Approver, raised: list[BaseException], questions: list[asyncio.Task[None]]
 ) -> None:
-    if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(getattr(approver, "__call__", None)):
+    if is_coroutine(approver):
         questions.append(asyncio.ensure_future(_ask_here(asked, approver, raised)))
     else:
         ask_in_thread(asked, approver, raised)
@@ -111,3 +113,36 @@ async def _ask_here(asked: _native.Asked, approver: Approver, raised: list[BaseE
     except BaseException as error:
         raised.append(error)
         asked.fail()
+
+
+_apart: set[asyncio.Task[None]] = set()
+
+
+def ask_apart_in(
+    loop: asyncio.AbstractEventLoop, context: contextvars.Context, asked: _native.Asked, approver: Approver
+) -> bool:
+    """Has a loop ask, from another thread, in no call. False if the loop is closed."""
+
+    def begin() -> None:
+        task = context.run(loop.create_task, _ask_apart(loop, asked, approver))
+        # A loop holds its tasks weakly.
+        _apart.add(task)
+        task.add_done_callback(_apart.discard)
+
+    try:
+        loop.call_soon_threadsafe(begin)
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _ask_apart(loop: asyncio.AbstractEventLoop, asked: _native.Asked, approver: Approver) -> None:
+    try:
+        found = approver(Question.from_dict(asked.question()))
+        answer(asked, await found if isinstance(found, Awaitable) else found)
+    except asyncio.CancelledError:
+        asked.nobody()
+        raise
+    except BaseException as error:
+        asked.no(failed(error))
+        loop.call_exception_handler({"message": "an approver failed", "exception": error})

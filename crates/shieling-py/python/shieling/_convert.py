@@ -70,9 +70,9 @@ _FAULTS = {
 
 def _raise(kind: str, data: Any) -> NoReturn:
     if kind == "argument":
-        raise ArgumentError(data)
+        raise ArgumentError(str(data).removeprefix("error: "))
     if kind == "missing":
-        raise NotStartedError(data)
+        raise NotStartedError(str(data).removeprefix("error: "))
     if kind == "not_started":
         found = Outcome.from_dict(data)
         found.check()
@@ -94,7 +94,7 @@ def _raise(kind: str, data: Any) -> NoReturn:
     raise ClosedError("the call was broken off: the `Shieling` or the interpreter is being closed")
 
 
-def _text(command: str | Sequence[str]) -> str:
+def _text(command: str | Sequence[Path]) -> str:
     if isinstance(command, str):
         return command
     if isinstance(command, (bytes, bytearray)) or not isinstance(command, Sequence):
@@ -170,7 +170,7 @@ def content(value: str | bytes) -> bytes:
 
 def run(
     core: _native.Core,
-    command: str | Sequence[str],
+    command: str | Sequence[Path],
     timeout: Duration | None,
     cwd: Path | None,
     env: Mapping[str, str | None] | None,
@@ -194,7 +194,7 @@ def _goes_on(on_timeout: str) -> bool:
 
 def start(
     core: _native.Core,
-    command: str | Sequence[str],
+    command: str | Sequence[Path],
     timeout: Duration | None,
     cwd: Path | None,
     env: Mapping[str, str | None] | None,
@@ -205,7 +205,7 @@ def start(
 
 def background(
     core: _native.Core,
-    command: str | Sequence[str],
+    command: str | Sequence[Path],
     session: str | None,
     tty: tuple[int, int] | bool,
     timeout: Duration | None,
@@ -221,7 +221,7 @@ def background(
 def session_run(
     core: _native.Core,
     name: str,
-    command: str | Sequence[str],
+    command: str | Sequence[Path],
     timeout: Duration | None,
     cwd: Path | None,
     env: Mapping[str, str | None] | None,
@@ -317,7 +317,7 @@ def output(core: _native.Core, output_id: str, stream: str, cursor: int, limit: 
     return call
 
 
-def why(core: _native.Core, command: str | Sequence[str], cwd: Path | None) -> _native.Call:
+def why(core: _native.Core, command: str | Sequence[Path], cwd: Path | None) -> _native.Call:
     return core.why(_text(command), _own(None, cwd, None, None))
 
 

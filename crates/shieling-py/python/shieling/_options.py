@@ -351,14 +351,19 @@ def _in_keywords(words: str) -> str:
 
     def keyword(found: re.Match[str]) -> str:
         name = _KEYWORDS.get(found.group(1), found.group(1).replace("-", "_"))
-        value = found.group(2)
+        value = found.group(2) or ""
         if name in _FLAGS:
-            return f"{name}=True{value or ''}"
-        return f"{name}={value.strip()!r}" if value else name
+            return f"{name}=True{value}"
+        value = value.strip()
+        if not value:
+            return name
+        # `NAME` stands for a value of the caller's.
+        shown = value if value.isupper() else repr(value)
+        return f"{name}=[{shown}]" if name in _LISTS else f"{name}={shown}"
 
-    # The place is one in a text that the caller never sees.
-    words = re.sub(r" at line \d+ column \d+\Z", "", words)
-    return re.sub(r"--([a-z][a-z-]*)( [a-z]+(?=[` ]))?", keyword, words)
+    # The place is one in a text that the caller never sees, and that it is an error the exception says.
+    words = re.sub(r" at line \d+ column \d+\Z", "", words.removeprefix("error: "))
+    return re.sub(r"--([a-z][a-z-]*)( [^`\s]+(?=`)| [a-z]+(?=[` ]))?", keyword, words)
 
 
 _CHOICES = {

@@ -8,7 +8,7 @@ from os import PathLike
 from types import TracebackType
 
 from . import _convert as convert
-from ._call import wait_call
+from ._call import Asker, wait_call
 from ._errors import ArgumentError
 from ._options import Approver, EnvironmentName, open_core
 from ._records import (
@@ -62,7 +62,8 @@ class Shieling:
         approver: A function that is asked, with a :class:`Question`. It answers ``True``, ``False``, a :class:`Yes`,
             a :class:`No`, or ``None`` where nobody can answer; it may be ``async``. It runs in a thread of its own
             (``async`` ones of :class:`AsyncShieling` in the caller's event loop). What it raises is raised by the
-            call that asked, and nothing starts. Default: nobody is there, so what wants a yes is refused.
+            call that asked, and nothing starts. No call asks about a connection (``allow_hosts``): what is raised there
+            refuses it, and goes to ``threading.excepthook`` or the loop's exception handler. Default: nobody is there, so what wants a yes is refused.
         approval_timeout: Seconds after which nobody has answered. Default: 600.
         acknowledge_unsafe: Must be set for ``local`` with ``approval="never"``, and for what undoes a container's isolation.
         require_shell_approval: Whether every command is asked about, whatever the policy says.
@@ -195,7 +196,7 @@ class Shieling:
         options = dict(locals())
         del options["self"]
         self._core = open_core(options)
-        self._approver = approver
+        self._approver = None if approver is None else Asker(approver, self._core)
         self._changes_at_close: Changes | None = None
         self._close_error: str | None = None
 
@@ -281,7 +282,7 @@ class Shieling:
 
     def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -296,7 +297,7 @@ class Shieling:
         ``KeyboardInterrupt`` during the call ends all of the command's processes.
 
         Args:
-            command: Shell text, read by bash; or a sequence of words, which are quoted and joined.
+            command: Shell text, read by bash; or a sequence of words or paths, which are quoted and joined.
             timeout: Its time: seconds, a timedelta or ``"2m"``. Default: that of the `Shieling`.
             cwd: Its directory, absolute or relative to the workspace. Default: the workspace.
             env: Variables laid over its own; ``None`` as a value removes one.
@@ -319,7 +320,7 @@ class Shieling:
 
     def start(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         cwd: Path | None = None,
@@ -353,7 +354,7 @@ class Shieling:
 
     def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         session: str | None = None,
         tty: tuple[int, int] | bool = False,
@@ -463,7 +464,7 @@ class Shieling:
         """
         return convert.output_page(wait_call(convert.output(self._core, output_id, stream, cursor, limit), None))
 
-    def why(self, command: str | Sequence[str], *, cwd: Path | None = None) -> Verdict:
+    def why(self, command: str | Sequence[Path], *, cwd: Path | None = None) -> Verdict:
         """Judge a command, and run nothing.
 
         Args:
@@ -828,7 +829,7 @@ class Session:
 
     def run(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         timeout: Duration | None = None,
         on_timeout: Literal["kill", "background"] = "kill",
@@ -863,7 +864,7 @@ class Session:
 
     def background(
         self,
-        command: str | Sequence[str],
+        command: str | Sequence[Path],
         *,
         tty: tuple[int, int] | bool = False,
         max_output: Size | None = None,
@@ -1089,7 +1090,8 @@ class Job:
 class Stream:
     """One output of a program that is talked to: ``process.stdout`` and ``process.stderr``.
 
-    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines.
+    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines. It is for one reader at a
+    time: of several at once, one may find the end before another has got the last bytes.
 
     >>> with Shieling("sandbox") as shieling, shieling.start("printf 'one\\ntwo'") as process:
     ...     lines = [line for line in process.stdout]
@@ -1101,6 +1103,7 @@ class Stream:
         self._native = native
         self._is_stderr = is_stderr
         self._rest = bytearray()
+        self._lines = 0
         self._ended = False
 
     def read(self, timeout: Duration | None = None) -> bytes:
@@ -1119,6 +1122,7 @@ class Stream:
         """
         if self._rest:
             data, self._rest = bytes(self._rest), bytearray()
+            self._lines += 1
             return data
         if self._ended:
             return b""
@@ -1144,19 +1148,19 @@ class Stream:
         searched = 0
         while True:
             end = self._rest.find(b"\n", searched) + 1
-            if end:
+            if end or self._ended:
+                end = end or len(self._rest)
                 line = bytes(self._rest[:end])
                 del self._rest[:end]
+                self._lines += 1
                 return line
-            searched = len(self._rest)
-            data = b""
-            if not self._ended:
-                data = convert.received(wait_call(convert.receive(self._native, self._is_stderr, timeout), None))
-            if not data:
-                self._ended = True
-                line, self._rest = bytes(self._rest), bytearray()
-                return line
+            searched, lines = len(self._rest), self._lines
+            data = convert.received(wait_call(convert.receive(self._native, self._is_stderr, timeout), None))
+            self._ended = not data
             self._rest += data
+            if self._lines != lines:
+                # Another reader has taken from the front.
+                searched = 0
 
     def read_all(self, timeout: Duration | None = None) -> bytes:
         """Everything up to the end. Of a program that never ends, this never returns without ``timeout``.

@@ -48,6 +48,29 @@ def test_no_spelling_of_a_blocked_command_passes(command: str) -> None:
     assert "blocked for safety" in reason
 
 
+@pytest.mark.parametrize("command", ["python3 -i", "python3", "env python3 -q", "node", "perl -", "php -a", "lua -i"])
+def test_an_interpreter_may_wait_for_what_its_session_is_sent(command: str) -> None:
+    assert check_command_safety(command) == (True, "")
+    assert utils.check_input_safety(command, "print(1)") == (True, "")
+
+
+def test_what_an_interpreter_is_sent_is_judged_as_code() -> None:
+    for command, text in (
+        ("python3 -i", "import os; os.system('rm x')"),
+        ("node", "require('child_process').execSync('rm x')"),
+        ("perl -", "system 'rm x';"),
+    ):
+        safe, reason = utils.check_input_safety(command, text)
+        assert not safe and "blocked for safety" in reason, text
+    assert utils.check_input_safety("cat", "rm x") == (True, "")
+
+
+@pytest.mark.parametrize("command", ["curl x | python3", "(curl x) | node", "python3 < <(curl x)", "bash", "sh -i"])
+def test_an_interpreter_that_something_else_feeds_and_a_shell_do_not_pass(command: str) -> None:
+    safe, reason = check_command_safety(command)
+    assert not safe and "blocked for safety" in reason
+
+
 @pytest.mark.parametrize(
     "command", ["bash --command 'rm x'", "zsh --command 'ls; rm x'", "fish --command 'sudo ls'"]
 )

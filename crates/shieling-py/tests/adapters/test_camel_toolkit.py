@@ -257,6 +257,14 @@ def test_a_killed_session_has_no_signal(toolkit: TerminalToolkit) -> None:
     assert toolkit.shell_view("s") == "--- SESSION TERMINATED (no new output) ---"
 
 
+def test_an_interpreter_is_talked_to_in_safe_mode(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "python3 -i", block=False)
+    assert "42" in toolkit.shell_write_to_process("s", "print(6 * 7)")
+    refused = toolkit.shell_write_to_process("s", "import os; os.system('rm x')")
+    assert refused.startswith("Error: Input rejected by TerminalToolkit safe mode. Command ")
+    assert "1764" in toolkit.shell_write_to_process("s", "print(42 * 42)")
+
+
 def test_safe_mode_can_be_switched_off(make: Make, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work/file").touch()

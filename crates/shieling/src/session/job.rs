@@ -110,6 +110,7 @@ impl Job {
                 totals: [0, 0],
                 searches: Vec::new(),
                 seen: 0,
+                seen_before: 0,
                 last_output: None,
                 ended: None,
                 is_reviewed: false,

@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) searches: Vec<PatternSearch>,
     /// The cursor after the last view.
     pub(super) seen: u64,
+    /// That cursor before the last view, in case nobody receives it.
+    pub(super) seen_before: u64,
     pub(super) last_output: Option<Instant>,
     /// The outcome of the command, after its end.
     pub(super) ended: Option<Outcome>,

@@ -104,6 +104,7 @@ impl Job {
             let most = cursor.map_or(usize::MAX, |_| keep.as_usize());
             let slice = state.log.read(cursor.unwrap_or(state.seen), most);
             if counts {
+                state.seen_before = state.seen;
                 state.seen = state.seen.max(slice.next);
             }
             (slice, self.outcome_seen(&state))
@@ -123,6 +124,14 @@ impl Job {
             screen: screen
                 .then(|| self.shared.watcher().and_then(|watcher| watcher.screen()))
                 .flatten(),
+        }
+    }
+
+    /// Marks as new again what only this view has returned.
+    pub(crate) fn unview(&self, view: &ViewResponse) {
+        let mut state = self.shared.state();
+        if state.seen == view.cursor {
+            state.seen = state.seen_before;
         }
     }
 

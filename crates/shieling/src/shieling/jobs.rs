@@ -42,6 +42,14 @@ impl Shieling {
         Ok(job.look(ask.cursor, ask.screen))
     }
 
+    /// Marks the output of a view as new again, for a view that its caller was no longer there to receive. Does nothing if
+    /// another view has returned more since, or the job is unknown.
+    pub fn unview(&self, job: &JobId, view: &ViewResponse) {
+        if let Ok(job) = self.jobs.find(job) {
+            job.unview(view);
+        }
+    }
+
     /// Returns output as [`view`](Self::view) does, for another viewer: it stays new for the owner of the job.
     ///
     /// # Errors

@@ -16,15 +16,18 @@ use crate::environment::Network;
 /// Where Python's packages come from.
 const PYTHON: &[&str] = &["pypi.org", "files.pythonhosted.org"];
 
-/// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves: unless the
-/// hosts, the first of each, can be reached.
-const NO_WAY_OUT: [(&[&str], &str, &str); 12] = [
+/// Nobody asks for newer versions of themselves: a home that is new each time would have them ask, and tell, each time.
+const NO_NOTICES: [(&str, &str); 2] = [
+    ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+];
+
+/// Nothing is tried again that no second try could reach: unless the hosts, the first of each, can be reached.
+const NO_WAY_OUT: [(&[&str], &str, &str); 10] = [
     (&["rubygems.org"], "BUNDLE_RETRY", "0"),
     (&["index.crates.io", "static.crates.io"], "CARGO_NET_RETRY", "0"),
     (&["conda.anaconda.org"], "CONDA_REMOTE_MAX_RETRIES", "0"),
     (&["registry.npmjs.org"], "NPM_CONFIG_FETCH_RETRIES", "0"),
-    (&["registry.npmjs.org"], "NPM_CONFIG_UPDATE_NOTIFIER", "false"),
-    (PYTHON, "PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     // With none, it does not say what failed.
     (PYTHON, "PIP_RETRIES", "1"),
     (PYTHON, "POETRY_REQUESTS_MAX_RETRIES", "0"),
@@ -64,6 +67,7 @@ pub(super) fn variables(
         let no_way = NO_WAY_OUT
             .iter()
             .filter(|(hosts, ..)| !hosts.iter().all(|host| reaches(host)));
+        fitted.extend(NO_NOTICES.map(|(name, value)| (name, value.to_owned())));
         fitted.extend(no_way.map(|&(_, name, value)| (name, value.to_owned())));
         if restrictions.isolation == Isolation::Full && !reaches("deb.debian.org") {
             fitted.push(("APT_CONFIG", format!("/etc/{}", etc::APT_ONCE)));
@@ -144,9 +148,11 @@ mod tests {
                 assert!(all.contains(&one.to_owned()), "{one}: {all:?}");
             }
             assert!(
-                !all.iter().any(|one| one.starts_with("PIP")),
+                !all.iter().any(|one| one.starts_with("PIP_RETRIES")),
                 "its host is reached: {all:?}"
             );
+            let quiet = "PIP_DISABLE_PIP_VERSION_CHECK=1".to_owned();
+            assert!(all.contains(&quiet), "though its host is reached: {all:?}");
             assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
         }
     }

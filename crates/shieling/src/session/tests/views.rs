@@ -252,3 +252,23 @@ async fn progress_is_told_now_and_then_and_at_the_end() {
         }
     );
 }
+
+#[tokio::test]
+async fn what_nobody_received_is_new_again() {
+    let job = start("echo one; read x; echo two; read x").await;
+    let lost = job.next().await;
+    assert_eq!(lost.outcome.stdout, "one\n");
+    job.unview(&lost);
+    let view = job.next().await;
+    assert_eq!((view.outcome.stdout.as_str(), view.cursor), ("one\n", lost.cursor));
+    job.line("", Duration::ZERO).await;
+    assert!(job.wait_for_pattern("two", LONG).await.expect("a pattern"));
+    assert_eq!(job.look(None, false).outcome.stdout, "two\n");
+    job.unview(&view);
+    assert_eq!(
+        job.look(None, false).outcome.stdout,
+        "",
+        "another view has gone on since"
+    );
+    job.kill().await;
+}

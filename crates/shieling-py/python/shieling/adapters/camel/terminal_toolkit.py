@@ -45,6 +45,7 @@ from ._framework import (
 from ._output import OutputStream, clip, log_name, universal_lines, write_log
 from ._process import SessionProcess
 from .utils import (
+    check_input_safety,
     check_nodejs_availability,
     clone_current_environment,
     ensure_go_available,
@@ -771,6 +772,10 @@ class _Terminal:
             session = self.shell_sessions.get(id)
             if session is None or not session["running"]:
                 return f"Error: No active non-blocking session found with ID '{id}'."
+        if self.safe_mode and self.allowed_commands is None:
+            is_safe, message = check_input_safety(session["command_history"][0], command)
+            if not is_safe:
+                return f"Error: Input rejected by TerminalToolkit safe mode. {message}"
         if not self._approved(command):
             return "Error: Input rejected by approval policy."
         with self._session_lock:

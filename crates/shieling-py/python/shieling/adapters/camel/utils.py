@@ -65,6 +65,13 @@ _WRITERS = frozenset(
 )
 _COPIERS = frozenset("cp install ln rsync".split())
 _SHELLS = frozenset("ash bash dash fish ksh sh zsh".split())
+# Interpreters that may read what a session is sent, with the option behind which each takes the same as an argument.
+_CODE_OPTIONS = (
+    (re.compile(r"(python|pypy)[\d.]*"), "-c"),
+    (re.compile(r"node|nodejs|perl|ruby|lua[\d.]*"), "-e"),
+    (re.compile(r"php[\d.]*"), "-r"),
+)
+_FED = re.compile(r"`([^`]+)` runs whatever it is fed, which cannot be read here")
 _PROGRAM_DIRECTORIES = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
 # Options by which a program works in another directory.
 _DIRECTORY_OPTIONS = {
@@ -143,7 +150,7 @@ def check_command_safety(
     if verdict is None:
         return False, f"Command '{command[:80]}' is blocked for safety: {_TEXT_OF_UNREADABLE}."
     reasons = sorted(verdict.reasons, key=lambda reason: reason.decision != "deny")
-    if reasons:
+    if reasons and _interpreter(command, verdict) is None:
         return False, _blocked(command, reasons[0], listed)
     lower = {name.lower(): name for name in listed}
     for seen in verdict.commands:
@@ -157,6 +164,36 @@ def check_command_safety(
         if not safe:
             return False, reason
     return _check_harm(command, verdict, "rm" in listed)
+
+
+def check_input_safety(command: str, text: str) -> tuple[bool, str]:
+    """Returns whether `text` may be sent to the session that runs `command`, and otherwise why not.
+
+    What an interpreter of a language is sent is judged as code in its arguments is. Shells do not start in safe mode
+    without a text.
+    """
+    verdict = _read(command, denied=[name for name in _dangerous_commands() if name.strip()])
+    program = None if verdict is None else _interpreter(command, verdict)
+    if program is None:
+        return True, ""
+    option = next(option for names, option in _CODE_OPTIONS if names.fullmatch(program))
+    return check_command_safety(f"{program} {option} {shlex.quote(text)}")
+
+
+def _interpreter(command: str, verdict: Verdict) -> str | None:
+    """Returns the interpreter that `command` consists of, if all that is unknown is what its session will be sent."""
+    if len(verdict.reasons) != 1 or "<" in command:
+        return None
+    reason = verdict.reasons[0]
+    fed = _FED.fullmatch(reason.because)
+    span = reason.span
+    if fed is None or span is None or reason.decision != "ask":
+        return None
+    # A command beside it may be what feeds it; around it stand wrappers.
+    if not all(seen.span.start <= span.start and span.end <= seen.span.end for seen in verdict.commands):
+        return None
+    known = any(names.fullmatch(fed[1]) for names, _ in _CODE_OPTIONS)
+    return fed[1] if known else None
 
 
 def _family(name: str) -> str:
