@@ -337,6 +337,7 @@ impl Stage {
     }
 
     fn commit(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        withdraw(inner)?;
         let Inner {
             store, set, shadows, ..
         } = inner;
@@ -355,6 +356,7 @@ impl Stage {
 
     /// Looks at what waits.
     fn look(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        withdraw(inner)?;
         let Some(set) = &mut inner.set else { return Ok(None) };
         let judged = set.judge(self.surroundings(), self.staging.limits)?;
         let id = set.id().to_owned();
@@ -676,6 +678,14 @@ pub(super) fn changes_of(
         conflicts: conflicts.collect(),
         answer: None,
         id,
+    }
+}
+
+/// Finds what running commands removed of what was committed meanwhile.
+fn withdraw(inner: &Inner) -> Result<(), ChangesError> {
+    match (&inner.set, &inner.view) {
+        (Some(set), Some(view)) => inner.shadows.withdraw(set, view.as_fd()),
+        _ => Ok(()),
     }
 }
 
