@@ -12,7 +12,7 @@ use shieling::request::Command;
 use shieling_testkit::Workspace;
 
 /// Texts that hand names of files below `src` on, through blanks, quotes, or as words that begin an argument.
-const SPLIT: [&str; 12] = [
+const SPLIT: [&str; 15] = [
     "find src | xargs head -1",
     "find src -name '*b*' | sort | xargs head -1",
     "find src | grep -v target | xargs sed -n 1p",
@@ -25,10 +25,13 @@ const SPLIT: [&str; 12] = [
     "grep -rl x src | xargs rg y",
     "head -1 $(rg -l x src)",
     "find src | while read f; do head -1 $f; done",
+    "ls src/* | xargs head -1",
+    "head -1 $(ls -t src/* | tail -3)",
+    "for f in $(ls src); do sed -n 1p src/$f; done",
 ];
 
 /// Texts that do the same with names where the text starts.
-const HERE: [&str; 8] = [
+const HERE: [&str; 12] = [
     "for f in *; do sed -n 1p $f; done",
     "for f in *; do sed -n 1p \"$f\"; done",
     "rg -l x | xargs rg y",
@@ -37,6 +40,10 @@ const HERE: [&str; 8] = [
     "sed -n 1p $(git ls-files)",
     "sed -n 1p $(rg -l x)",
     "git ls-files | while read f; do sed -n 1p $f; done",
+    "git grep -l x | xargs sed -n 1p",
+    "ls | xargs sed -n 1p",
+    "ls -t *.txt | head -1 | xargs sed -n 1p",
+    "sed -n 1p $(ls)",
 ];
 
 fn decides(policy: &Policy, root: &Path, text: &str) -> Decision {
@@ -157,6 +164,10 @@ fn what_a_text_makes_or_where_it_goes_first_is_not_what_was_looked_up() {
         "./x; head -1 $(find src)",
         "IFS=t; for f in src/*; do head -1 $f; done",
         "ln -s other/* src; find src | xargs head -1",
+        "mv other src; find src | xargs head -1",
+        "mv -t src other; grep -rl x src | xargs sed -n 1p",
+        "SIMPLE_BACKUP_SUFFIX=' .env' cp -b src/b.txt src/c.txt; for f in src/*; do head -1 $f; done",
+        "SIMPLE_BACKUP_SUFFIX=' .env' mv --backup src/b.txt src/c.txt; find src | xargs head -1",
     ] {
         assert_ne!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
     }
@@ -165,6 +176,55 @@ fn what_a_text_makes_or_where_it_goes_first_is_not_what_was_looked_up() {
         "for f in src/*; do cp $f $f.bak; done",
     ] {
         assert_eq!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
+    }
+}
+
+#[test]
+fn what_read_cuts_off_a_name_is_part_of_it() {
+    let workspace = Workspace::new()
+        .with(".env", "hidden")
+        .with(".env~", "x\n")
+        .with("src/.env ", "x\n")
+        .with("src/b.txt", "x\n");
+    for text in [
+        "find . -name '*~' | while IFS='~' read -r f; do cat \"$f\"; done",
+        "IFS='~'; find . -name '*~' | while read -r f; do cat \"$f\"; done",
+        "find . -name '*~' -print0 | while IFS='~' read -r -d '' f; do cat \"$f\"; done",
+        "while IFS='~' read -r f; do cat \"$f\"; done < <(find . -name '*~')",
+        "find src | while read -r f; do cat \"$f\"; done",
+    ] {
+        assert_ne!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
+    }
+    let text = "find src -type f | while IFS= read -r f; do cat \"$f\"; done";
+    assert_eq!(decides(&ignore(), workspace.root(), text), Decision::Allow, "{text}");
+}
+
+#[test]
+fn names_are_looked_for_where_the_text_puts_them() {
+    let workspace = Workspace::new()
+        .with("keys/secret", "hidden")
+        .with("keys/other", "x\n")
+        .with("src/secret.rs", "x\n")
+        .with("a.txt", "x\n");
+    let policy = Policy::open().with_ignore(&["secret"]).expect("a pattern");
+    for text in [
+        "ls keys | xargs -I{} cat keys/{}",
+        "ls | xargs -I{} cat {}/secret",
+        "ls | xargs -I{} cat {}/s*",
+        "for d in */; do ls $d | xargs -I{} cat $d{}; done",
+        "for d in */; do echo secret | xargs -I{} cat $d{}; done",
+        "for d in k* src; do echo secret | parallel cat $d/{}; done",
+        "for d in $(ls); do cat $d/secret; done",
+        "ls -d */ | xargs grep -r x",
+        "cd keys && for f in $(ls); do cat $f; done",
+        "ls -A | xargs cat",
+        "ls -R | xargs cat",
+        "(cd keys; ls) | xargs cat",
+    ] {
+        assert_ne!(decides(&policy, workspace.root(), text), Decision::Allow, "{text}");
+    }
+    for text in ["ls | xargs cat", "ls a* | xargs cat", "cat $(ls -t | head -1)"] {
+        assert_eq!(decides(&policy, workspace.root(), text), Decision::Allow, "{text}");
     }
 }
 

@@ -23,7 +23,9 @@ pub use facts::{helper_directories, helpers, is_interpreter, project_files, runs
 pub(crate) use git_settings::editor_of_steps;
 pub use history::prints_history;
 pub use normal::{Normal, normal};
-pub(crate) use queries::{Printed, keeps_lines, passes_on, prints, prints_names_alone, started_by_options};
+pub(crate) use queries::{
+    Printed, keeps_lines, may_read_input, passes_on, prints, prints_names_alone, started_by_options,
+};
 pub use queries::{
     elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,
 };

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use super::facts::is_interpreter;
 use super::history::names_a_commit;
-use super::parse::{Arguments, find_sub, parse};
+use super::parse::{Arguments, Given, find_sub, parse};
 use super::table::{Bring, Program, Role, Value, find};
-use crate::reading::{Invocation, Kind};
+use crate::reader::is_shell;
+use crate::reading::{Action, Effect, Invocation, Kind, Reading, Via};
 use crate::span::Span;
 use crate::word::{Atom, Hidden, Word};
 
@@ -119,7 +120,10 @@ pub fn names_what_it_changes(command: &Invocation) -> bool {
         && command
             .program()
             .and_then(|name| find(&name))
-            .is_some_and(|program| program.named || program.builtin)
+            .is_some_and(|program| match &program.named {
+                Some(unless) => !parse(program, &command.argv[1..]).has(unless),
+                None => program.builtin,
+            })
 }
 
 /// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
@@ -194,21 +198,82 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
     tells().unwrap_or(Printed::ANYTHING)
 }
 
-/// Whether a command prints the names of files that it found below directories, and nothing else.
-pub(crate) fn prints_names_alone(command: &Invocation) -> bool {
-    let Some(program) = command.program().and_then(|name| find(&name)) else {
-        return false;
+/// The arguments of a command that prints the names of files which it found, and nothing else, unless an operand turns out
+/// to be an option.
+pub(crate) fn prints_names_alone(command: &Invocation) -> Option<Arguments> {
+    let mut program = find(&command.program()?)?;
+    let mut found = parse(program, &command.argv[1..]);
+    if !program.subs.is_empty() {
+        // They may lead elsewhere.
+        if !found.options.is_empty() || !found.strange.is_empty() {
+            return None;
+        }
+        let sub = find_sub(program, &found.operands)?;
+        program = sub.program;
+        found = parse(program, &found.operands[sub.words..]);
+    }
+    let when = program.names_alone.as_ref()?;
+    let is_input = |word: &Word| word.known().as_deref() == Some("-");
+    let is_allowed = |given: &Given| when.only.as_ref().is_none_or(|only| given.is_one_of(only));
+    let does = found.strange.is_empty()
+        && (when.with.is_empty() || found.has(&when.with))
+        && !found.has(&when.unless)
+        && found.options.iter().all(is_allowed)
+        && !found.operands.iter().any(is_input);
+    does.then_some(found)
+}
+
+/// Whether a command may read its standard input. Whatever the project's own code does, it does anyway, and a shell tells
+/// by itself. With `unknown`, a word that is not known can name it.
+pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> bool {
+    let command = &reading.commands[index];
+    let Some(name) = command.program() else { return true };
+    if command.kind != Kind::Program || is_shell(&name) {
+        return matches!(name.as_str(), "mapfile" | "readarray");
+    }
+    let names_input = |word: &Word| match word.known() {
+        Some(text) => text == "-" || holds_input(&text),
+        None => unknown && matches!(word.atoms.first(), Some(Atom::Hidden(Hidden::Anything)) | None),
     };
-    let Some((with, unless)) = &program.names_alone else {
-        return false;
+    if command.more || command.argv[1..].iter().any(names_input) {
+        return true;
+    }
+    let is_given_files = |effect: &Effect| {
+        let counts = match effect.action {
+            // What it is given is what it writes.
+            Action::Writes(_) => !matches!(name.as_str(), "tee" | "sponge" | "split" | "csplit" | "dd"),
+            Action::Reads(_)
+            | Action::Names(_)
+            | Action::Walks(_)
+            | Action::Renames(_)
+            | Action::RunsFile(_)
+            | Action::Revision(_)
+            | Action::Doubt(..) => true,
+            _ => false,
+        };
+        counts && effect.by == Some(index) && effect.via == Via::Operand
+    };
+    let Some(program) = find(&name) else {
+        return !reading.effects.iter().any(is_given_files);
     };
     let found = parse(program, &command.argv[1..]);
-    let is_input = |word: &Word| word.known().as_deref() == Some("-");
-    found.strange.is_empty()
-        && found.doubtful.is_empty()
-        && found.has(with)
-        && !found.has(unless)
-        && !found.operands.iter().any(is_input)
+    let sub = find_sub(program, &found.operands).filter(|_| !program.subs.is_empty());
+    let (no_input, found) = match sub {
+        Some(sub) => (
+            sub.program.no_input.as_ref().or(program.no_input.as_ref()),
+            parse(sub.program, &found.operands[sub.words..]),
+        ),
+        None => (program.no_input.as_ref(), found),
+    };
+    match no_input {
+        Some((with, unless)) if with.is_empty() || found.has(with) => found.has(unless),
+        _ => !reading.effects.iter().any(is_given_files),
+    }
+}
+
+/// Whether a word names the standard input, by itself or as the value of an option: `/dev/stdin`, `-T-`, `--stdin`, `@-`.
+fn holds_input(text: &str) -> bool {
+    ["=-", "@-", "stdin", "/fd/"].iter().any(|part| text.contains(part))
 }
 
 /// Whether a command prints its input as it is.

@@ -430,10 +430,7 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
             };
             let data = names.unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
             for word in &mut argv {
-                if let Some(text) = word.known().filter(|text| text.contains(&mark)) {
-                    let text = text.into_owned();
-                    *word = with_data(&text, &mark, &data, word);
-                }
+                fill_in(word, &mark, &data);
             }
             false
         }
@@ -477,11 +474,7 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
         };
         let mut is_marked = false;
         for word in &mut argv {
-            if let Some(text) = word.known().filter(|text| text.contains("{}")) {
-                is_marked = true;
-                let text = text.into_owned();
-                *word = with_data(&text, "{}", &[Atom::Hidden(Hidden::Anything)], word);
-            }
+            is_marked |= fill_in(word, "{}", &[Atom::Hidden(Hidden::Anything)]);
         }
         let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
         return reader
@@ -545,22 +538,39 @@ fn package(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Res
     Ok(())
 }
 
-fn with_data(text: &str, mark: &str, data: &[Atom], word: &Word) -> Word {
-    let mut atoms = Vec::new();
-    for (index, part) in text.split(mark).enumerate() {
-        if index > 0 {
-            atoms.extend_from_slice(data);
-        }
-        if !part.is_empty() {
-            atoms.push(Atom::Text(part.to_owned()));
+/// Puts data where a word holds a mark, also where others of its parts are not known; false if it holds none.
+fn fill_in(word: &mut Word, mark: &str, data: &[Atom]) -> bool {
+    let filled = with_data(&word.atoms, mark, data);
+    let is_marked = filled != *word.atoms;
+    if is_marked {
+        word.written = word.shown().into();
+        word.atoms = filled.into();
+    }
+    is_marked
+}
+
+fn with_data(atoms: &[Atom], mark: &str, data: &[Atom]) -> Vec<Atom> {
+    let mut filled = Vec::new();
+    for atom in atoms {
+        match atom {
+            Atom::Text(text) => {
+                for (index, part) in text.split(mark).enumerate() {
+                    if index > 0 {
+                        filled.extend_from_slice(data);
+                    }
+                    if !part.is_empty() {
+                        filled.push(Atom::Text(part.to_owned()));
+                    }
+                }
+            }
+            Atom::OneOf(choices) => {
+                let choices = choices.iter().map(|choice| with_data(choice, mark, data));
+                filled.push(Atom::OneOf(choices.collect()));
+            }
+            other => filled.push(other.clone()),
         }
     }
-    Word {
-        atoms: atoms.into(),
-        fields: Fields::One,
-        span: word.span,
-        written: text.into(),
-    }
+    filled
 }
 
 /// Options of Python behind which `-m` names a module all the same.

@@ -135,11 +135,12 @@
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
 //! | `passes-on` | without options it prints its standard input as it is |
 //! | `lines` | it prints some lines of its standard input, each as it is; `lines with -r -u` only with no other options than these |
-//! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these |
+//! | `names with -l` | with one of these options it prints the names of files that it found, and nothing else; `names unless -c` not with one of these, `names only -1 -t` only if all its options are among these |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
 //! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
 //! | `fed` | its standard input is code in its own language |
+//! | `no-input` | it does not read its standard input, unless a word names it (`-`); `no-input with -f` with one of these options, `no-input unless -i` not with one of these |
 //! | `shell` | without a command on its line it starts a shell, which reads the standard input; `shell with -s` with one of these options; `shell unless -c` whatever its operands are (a user), but with one of these |
 //! | `joined -B -Wl,` | options whose value stands behind their name in the same word, where `options single` |
 //! | `interpreter` | it runs code of another language than the shell's: in an option, in a file, or from its standard input |
@@ -573,6 +574,17 @@ impl<T> Named<T> {
     }
 }
 
+/// With which options a program prints names of files alone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NamesAlone {
+    /// One of these is given, if there are any.
+    pub(crate) with: Vec<String>,
+    /// None of these is.
+    pub(crate) unless: Vec<String>,
+    /// None but these is.
+    pub(crate) only: Option<Vec<String>>,
+}
+
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
@@ -602,22 +614,25 @@ pub(crate) struct Program {
     pub(crate) pager: bool,
     pub(crate) assignments: bool,
     pub(crate) walks: Option<Walks>,
-    /// Whether whatever it changes is named on the line.
-    pub(crate) named: bool,
+    /// Without which options whatever it changes is named on the line.
+    pub(crate) named: Option<Vec<String>>,
     /// What opens paths in its own language.
     pub(crate) opens: Vec<String>,
     /// What starts programs in its own language, or loads code.
     pub(crate) loads: Vec<String>,
     /// Whether its standard input is code.
     pub(crate) fed: bool,
+    /// With which options, in any case if there are none, and without which it does not read its standard input, if that is
+    /// not named to it.
+    pub(crate) no_input: Option<(Vec<String>, Vec<String>)>,
     /// When it starts a shell that reads its standard input.
     pub(crate) shell: Option<Shell>,
     /// The spellings of options to which their value is attached as it stands.
     pub(crate) joined: Vec<String>,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
-    /// With which options it prints names of files that it found and nothing else, and those with which it does not.
-    pub(crate) names_alone: Option<(Vec<String>, Vec<String>)>,
+    /// When it prints names of files that it found, and nothing else.
+    pub(crate) names_alone: Option<NamesAlone>,
     /// With which options, and no others, it prints some lines of its standard input, each as it is.
     pub(crate) lines: Option<Vec<String>>,
     /// Whether without options it prints all of its standard input as it is.
@@ -717,8 +732,24 @@ impl Program {
             "builtin" => self.builtin = true,
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
-            "named" => self.named = true,
+            "named" => {
+                let mut words = rest.split_whitespace();
+                if !matches!(words.next(), None | Some("unless")) {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                self.named = Some(words.map(str::to_owned).collect());
+            }
             "fed" => self.fed = true,
+            "no-input" => {
+                let no_input = self.no_input.get_or_insert_default();
+                let mut words = rest.split_whitespace();
+                let spellings = match words.next() {
+                    None | Some("unless") => &mut no_input.1,
+                    Some("with") => &mut no_input.0,
+                    Some(_) => return Err(format!("`{line}` is not understood")),
+                };
+                spellings.extend(words.map(str::to_owned));
+            }
             "joined" => self.joined.extend(rest.split_whitespace().map(str::to_owned)),
             "shell" => {
                 let shell = self.shell.get_or_insert_default();
@@ -744,8 +775,9 @@ impl Program {
                 let names = self.names_alone.get_or_insert_default();
                 let mut words = rest.split_whitespace();
                 let spellings = match words.next() {
-                    Some("with") => &mut names.0,
-                    Some("unless") => &mut names.1,
+                    Some("with") => &mut names.with,
+                    Some("unless") => &mut names.unless,
+                    Some("only") => names.only.get_or_insert_default(),
                     Some(_) | None => return Err(format!("`{line}` is not understood")),
                 };
                 spellings.extend(words.map(str::to_owned));

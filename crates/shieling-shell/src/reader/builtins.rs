@@ -279,6 +279,8 @@ impl Reader<'_> {
             [_] => self.line_of_names(run),
             _ => None,
         };
+        // What is left of a text, or of a list of names, need not be one.
+        self.uses_input |= value.is_none();
         for name in names {
             let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
             self.named(&name, value)?;
@@ -717,6 +719,12 @@ impl Reader<'_> {
         }
     }
 
+    fn is_not_assigned(&self, name: &str) -> bool {
+        let all = [&self.found, &self.variables];
+        all.iter()
+            .all(|one| one.values(name).is_none() && !one.can_be_anything())
+    }
+
     pub(super) fn changes_directory(&mut self, args: &[Word]) {
         let target = args
             .iter()
@@ -732,6 +740,11 @@ impl Reader<'_> {
                     Base::Unknown
                 }
                 Some(text) if text != "-" => Base::At(text.into_owned()),
+                // The text has changed the directory before: back is where it was then.
+                Some(_) if self.has_entered && self.is_not_assigned("OLDPWD") => {
+                    self.here = None;
+                    return;
+                }
                 _ => Base::Unknown,
             },
         };

@@ -42,7 +42,7 @@ impl Reader<'_> {
                     Some(text) => Input::Text(text),
                     None => self
                         .names_from(first, effects)
-                        .or_else(|| self.names_through(only, self.present_input()))
+                        .or_else(|| self.names_through(only, self.fed_with.clone()))
                         .map_or(Input::Unknown, Input::Names),
                 }
             }
@@ -52,72 +52,129 @@ impl Reader<'_> {
 
     /// Whether what the commands since `first` print holds a text that stands in the text: one that they were fed or were
     /// given since so many of them, or that a function prints.
-    pub(super) fn may_print_texts(&self, first: usize, texts: usize) -> bool {
-        let commands = self.reading.commands.get(first..).unwrap_or_default();
+    pub(super) fn may_print_texts(&self, first: usize, effects: usize, texts: usize) -> bool {
+        let mut commands = (first..).zip(self.reading.commands.get(first..).unwrap_or_default());
         self.texts_given > texts
             || matches!(self.input, Input::Text(_) | Input::Altered)
             || matches!(self.fed_with, Input::Text(_) | Input::Altered)
-            || commands.iter().any(|command| command.kind == Kind::Function)
+            || commands.any(|(index, command)| {
+                command.kind == Kind::Function || self.may_print_its_words(index, command, effects)
+            })
     }
 
-    /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since
-    /// this many.
+    /// Whether a command may print one of its words (`date '+…'`, `awk 'BEGIN {…}'`): one that is neither a file that it
+    /// reads nor as plain as the name of an option or of a part of the program.
+    fn may_print_its_words(&self, index: usize, command: &Invocation, effects: usize) -> bool {
+        let is_plain = |word: &Word| {
+            let mut bytes = word.atoms.iter().flat_map(|atom| match atom {
+                Atom::Text(text) => text.as_bytes(),
+                _ => b" ",
+            });
+            bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_./=,:@+".contains(byte))
+        };
+        let is_file = |word: &Word| {
+            let mut effects = self.reading.effects[effects..].iter();
+            effects.any(|effect| match &effect.action {
+                Action::Reads(read) | Action::RunsFile(read) => effect.by == Some(index) && read.span == word.span,
+                _ => false,
+            })
+        };
+        let words = command.argv.iter().skip(1);
+        program::keeps_lines(command).is_none() && words.into_iter().any(|word| !is_plain(word) && !is_file(word))
+    }
+
+    /// The list of names that a plain `find` makes, a search for the names of files, or a listing; its effects are those
+    /// since this many.
     fn names_from(&self, index: usize, effects: usize) -> Option<FoundNames> {
         let command = &self.reading.commands[index];
         let program = command.program().filter(|_| !command.more)?;
-        let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
-        let acts = [
-            "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
-        ];
-        let searches = match program.as_str() {
-            "find" => false,
-            "git" => {
-                // Names alone, of what git tracks.
-                let shows = |word: &&std::borrow::Cow<'_, str>| {
-                    word.starts_with('-')
-                        && !matches!(word.as_ref(), "-z" | "-c" | "--cached" | "-m" | "--modified" | "--")
-                };
-                if words.get(1).map(AsRef::as_ref) != Some("ls-files") || words.iter().any(|word| shows(&word)) {
-                    return None;
-                }
-                false
-            }
-            _ if program::prints_names_alone(command) => true,
-            _ => return None,
-        };
-        if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
-            return None;
-        }
-        let walks: Vec<_> = self.reading.effects[effects..]
+        let words = command.argv.iter().map(Word::known).collect::<Option<Vec<_>>>();
+        let walks = self.reading.effects[effects..]
             .iter()
-            .filter(|effect| effect.by == Some(index))
             .filter_map(|effect| match &effect.action {
-                Action::Walks(walk) => Some(Walk {
+                Action::Walks(walk) if effect.by == Some(index) && !walk.if_dashed => Some(Walk {
                     names: false,
                     ..walk.clone()
                 }),
                 _ => None,
-            })
-            .collect();
-        let rooted = walks.iter().all(|walk| {
+            });
+        let mut walks: Vec<_> = walks.collect();
+        let is_rooted = |walk: &Walk| {
             let root = walk.root.as_ref().and_then(Word::known);
             root.is_some_and(|root| !root.starts_with('-'))
-        });
-        let nul = ["-print0", "-Z", "--null", "-0"];
-        let of_git = program == "git";
-        let by_nul = words
-            .iter()
-            .any(|word| nul.contains(&word.as_ref()) || of_git && word == "-z");
-        (!walks.is_empty()).then(|| FoundNames {
-            prefixed: match program.as_str() {
+        };
+        let rooted = walks.iter().all(is_rooted);
+        if program == "find" {
+            let acts = [
+                "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
+            ];
+            let words = words?;
+            if walks.is_empty() || words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
+                return None;
+            }
+            return Some(FoundNames {
                 // It begins what it finds in the present directory with `./`.
-                "find" => rooted || walks.iter().all(|walk| walk.root.is_none()),
-                _ => searches && rooted,
-            },
+                prefixed: rooted || walks.iter().all(|walk| walk.root.is_none()),
+                if_plain: false,
+                by_nul: words.iter().any(|word| word == "-print0"),
+                walks,
+            });
+        }
+        let found = program::prints_names_alone(command)?;
+        if walks.is_empty() {
+            walks = self.listed(&found.operands)?;
+            return Some(FoundNames {
+                walks,
+                by_nul: false,
+                prefixed: false,
+                // No wildcard makes an option then, either.
+                if_plain: true,
+            });
+        }
+        if !found.doubtful.is_empty() {
+            return None;
+        }
+        let searches = program != "git";
+        let nul = match searches {
+            true => ["-Z", "--null", "-0"].as_slice(),
+            false => &["-z", "-Z", "--null"],
+        };
+        Some(FoundNames {
+            prefixed: searches && rooted,
             if_plain: searches && !rooted,
+            by_nul: words?.iter().any(|word| nul.contains(&word.as_ref())),
             walks,
-            by_nul,
         })
+    }
+
+    /// Where the names are that a listing prints of these operands: beside each of them, and, since it does not say in
+    /// which directory it found them, here.
+    fn listed(&self, operands: &[Word]) -> Option<Vec<Walk>> {
+        let within = |root: Option<Word>| Walk {
+            root,
+            undotted: true,
+            depth: Some(1),
+            here: self.certainly_here(),
+            ..Walk::default()
+        };
+        let mut walks = vec![within(None)];
+        for operand in operands {
+            let parts = |atom: &Atom| match atom {
+                Atom::Text(text) => Some(text.clone()),
+                Atom::Star | Atom::One => Some("*".to_owned()),
+                _ => None,
+            };
+            let path = operand.atoms.iter().map(parts).collect::<Option<String>>()?;
+            let (directory, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", &path));
+            if name.starts_with('.') || directory.contains(['*', '[']) || directory.starts_with('/') {
+                return None;
+            }
+            if !directory.is_empty() {
+                walks.push(within(Some(Word::text(directory, operand.span))));
+            }
+        }
+        let dotted = self.reading.dotglob && !operands.is_empty();
+        (!dotted).then_some(walks)
     }
 
     /// The list of names that a command is fed, where it prints some of its lines as they are.
@@ -192,8 +249,8 @@ impl Reader<'_> {
         if elsewhere {
             return None;
         }
-        // Otherwise it takes backslashes off.
-        let raw = options.into_iter().any(|word| word.contains('r'));
+        // Otherwise it takes backslashes off, and what IFS holds at both ends.
+        let raw = options.into_iter().any(|word| word.contains('r')) && self.keeps_ends;
         let plain = self.are_plain(names_of(&names.walks));
         if !(raw && !names.if_plain || plain) || up_to_nul != names.by_nul {
             return None;

@@ -132,7 +132,7 @@ impl Reader<'_> {
             Kind::Program
         };
         let index = self.reading.commands.len();
-        self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf") && launch.argv.len() > 1);
+        self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf" | "yes") && launch.argv.len() > 1);
         self.reading.commands.push(Invocation {
             argv: launch.argv.clone(),
             span: launch.span,
@@ -150,10 +150,34 @@ impl Reader<'_> {
         {
             self.positional(&launch.argv[1..]);
             self.called.push((name.clone(), launch.span));
+            self.uses_input |= !self.functions_without_input.contains(&name);
         }
         if function {
+            if self.runs_input_in_function && matches!(self.input, Input::Text(_) | Input::Altered) {
+                let because = format!("a function may run what `{name}` is fed, and its body is not read with that");
+                self.doubt(Doubt::Launch, name, because, launch.span, Some(index));
+            }
             return Ok(());
         }
+        let result = self.follow(&launch, (name, index), entry, (pathed, system));
+        let may_read = |unknown: bool| program::may_read_input(&self.reading, index, unknown);
+        if self.is_first_walk && may_read(true) != may_read(false) {
+            // What is not known yet may be known to the next walk.
+            self.needs_another_walk = true;
+        }
+        self.uses_input |= may_read(!self.is_first_walk);
+        result
+    }
+
+    /// Follows what a program or builtin does.
+    fn follow(
+        &mut self,
+        launch: &Launch,
+        (name, index): (String, usize),
+        entry: Option<&'static program::Program>,
+        (pathed, system): (bool, bool),
+    ) -> Result<(), Unreadable> {
+        let first = &launch.argv[0];
         if pathed && !system {
             // A program of the workspace may have any name; still follow it as what it is called,
             // for whoever gives a known program by its full path.

@@ -74,18 +74,20 @@ pub(crate) fn read_to_fixpoint(
         let mut reader = Reader::new(programs, text, variables, before, parsed);
         // Where an earlier text of the shell took names from is not known.
         reader.names_are_plain = names == FileNames::Plain && !before.variables().hold_names();
+        reader.is_first_walk = pass == 0;
         reader.text(text, Place::From(0))?;
         reader.earlier_definitions(before.variables())?;
         let Reader {
             mut reading,
             found,
             looked_up,
+            needs_another_walk,
             variables: known,
             splits_for_good,
             parsed: trees,
             ..
         } = reader;
-        if !looked_up || known.cover(&found) {
+        if !needs_another_walk && (!looked_up || known.cover(&found)) {
             opened_anew(&mut reading, &found);
             reading.left = CarriedState::by(found, splits_for_good);
             return Ok(reading);
@@ -155,6 +157,8 @@ pub(crate) struct Reader<'a> {
     /// In which directory the command stands that is being walked, relative to where the text starts, as
     /// long as that is certain.
     here: Option<String>,
+    /// Whether the text has certainly changed the directory, so that `cd -` leads to one in which it was.
+    has_entered: bool,
     /// The same, when the present command began.
     began: Option<String>,
     /// Whether others ran before in the same shell.
@@ -178,6 +182,19 @@ pub(crate) struct Reader<'a> {
     input: Input,
     /// What the last simple command was fed.
     fed_with: Input,
+    /// Whether the body of a function holds a program that runs what it is fed.
+    runs_input_in_function: bool,
+    /// Whether the command that is read has its standard input from a redirection of its own.
+    redirects_input: bool,
+    /// Whether something that ran may have read from the standard input of what is read, or put another in its place.
+    uses_input: bool,
+    /// Whether nothing is known of the text's variables yet, and whether that made a difference.
+    is_first_walk: bool,
+    /// Whether `IFS` is empty for the command that is read, so that `read` keeps a line as it is.
+    keeps_ends: bool,
+    needs_another_walk: bool,
+    /// Functions of the text that leave the standard input as it is.
+    functions_without_input: BTreeSet<String>,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
     /// Whether words stay whole where they stand: in an assignment and in `[[ … ]]`.
@@ -317,6 +334,7 @@ impl<'a> Reader<'a> {
             looked_up: false,
             displaced: None,
             here: Some(String::new()),
+            has_entered: false,
             began: Some(String::new()),
             has_past: *before != CarriedState::default(),
             called: Vec::new(),
@@ -332,6 +350,13 @@ impl<'a> Reader<'a> {
             in_function: false,
             input: Input::Nothing,
             fed_with: Input::Nothing,
+            runs_input_in_function: false,
+            redirects_input: false,
+            uses_input: false,
+            is_first_walk: false,
+            keeps_ends: false,
+            needs_another_walk: false,
+            functions_without_input: BTreeSet::new(),
             plain_sh: false,
             whole_words: false,
             split_names: false,
@@ -608,6 +633,7 @@ impl Reader<'_> {
     /// Code in the text itself that is fed to a program.
     pub(crate) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
         let code = self.programs.code;
+        self.runs_input_in_function |= self.in_function;
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| code(word, run, self)),
             Input::Altered => {

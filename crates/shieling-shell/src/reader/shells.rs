@@ -156,11 +156,31 @@ impl Reader<'_> {
 
     /// A shell that reads its commands from standard input.
     fn input_of_shell(&mut self, run: &Run) -> Result<(), Unreadable> {
-        match self.present_input() {
-            Input::Text(words) => words.iter().try_for_each(|word| self.own_text(word, Some(run.index))),
+        let input = self.present_input();
+        if let Input::Text(words) = input {
+            // It reads the text as it goes, from where its commands read, too.
+            self.uses_input = false;
+            self.input = Input::Altered;
+            words.iter().try_for_each(|word| self.own_text(word, Some(run.index)))?;
+            self.input = Input::Text(words);
+            if self.uses_input {
+                let because = format!("`{}` reads its commands from where one of them may read, too", run.name);
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    because,
+                    run.span,
+                    Some(run.index),
+                );
+            }
+            self.uses_input = true;
+            return Ok(());
+        }
+        self.uses_input = true;
+        match input {
             Input::File(file) => self.shell_file(&file, run),
             // Also where nothing is attached yet: somebody may write to it later.
-            Input::Nothing | Input::Names(_) | Input::Altered | Input::Unknown => {
+            Input::Nothing | Input::Names(_) | Input::Text(_) | Input::Altered | Input::Unknown => {
                 let object = self.written(run.span);
                 self.doubt(
                     Doubt::Launch,

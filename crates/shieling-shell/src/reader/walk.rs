@@ -96,8 +96,10 @@ impl Reader<'_> {
             .and_then(|here| Some(joined_path(here, &self.entered(&and_or.first)?)));
         self.pipeline(&and_or.first, source)?;
         let stays = self.here.is_some();
+        let outer = self.has_entered;
         if let Some(inner) = inner {
             self.here = Some(inner);
+            self.has_entered = true;
         }
         self.scope(|reader| {
             and_or.additional.iter().try_for_each(|next| match and_or.all_and {
@@ -106,6 +108,7 @@ impl Reader<'_> {
                 false => reader.scope(|reader| reader.pipeline(next, source)),
             })
         })?;
+        self.has_entered = outer;
         if !stays {
             self.here = None;
         }
@@ -159,17 +162,23 @@ impl Reader<'_> {
     }
 
     fn stages(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
-        let outer = self.input.clone();
+        let mut outer = self.input.clone();
         for (stage, command) in pipeline.seq.iter().enumerate() {
+            let uses_input = self.uses_input;
+            self.uses_input &= stage == 0;
             let (first, effects, texts) = (
                 self.reading.commands.len(),
                 self.reading.effects.len(),
                 self.texts_given,
             );
             self.command(command, source)?;
+            match stage {
+                0 => outer = self.input.clone(),
+                _ => self.uses_input = uses_input,
+            }
             if stage + 1 < pipeline.seq.len() {
                 self.input = match self.output_of(command, first, effects) {
-                    Input::Unknown if self.may_print_texts(first, texts) => Input::Altered,
+                    Input::Unknown if self.may_print_texts(first, effects, texts) => Input::Altered,
                     output => output,
                 };
             }
@@ -183,15 +192,25 @@ impl Reader<'_> {
             Command::Simple(simple) => {
                 self.node()?;
                 let outer = self.input.clone();
+                let redirects = std::mem::replace(&mut self.redirects_input, false);
                 let result = self.simple(simple, source);
+                self.redirects_input = redirects;
                 self.fed_with = std::mem::replace(&mut self.input, outer);
+                self.leaves_input();
                 result
             }
             Command::Compound(compound, redirects) => {
                 let outer = self.input.clone();
+                let around = std::mem::replace(&mut self.redirects_input, false);
                 self.redirects(redirects, source)?;
+                let redirects_input = std::mem::replace(&mut self.redirects_input, around);
+                let uses_input = self.uses_input;
+                self.uses_input &= !redirects_input;
                 self.behind(!redirects.is_empty(), |reader| reader.compound(compound, source))?;
-                self.input = outer;
+                if redirects_input {
+                    self.input = outer;
+                    self.uses_input = uses_input;
+                }
                 Ok(())
             }
             Command::Function(function) => self.function(function, source),
@@ -226,7 +245,7 @@ impl Reader<'_> {
             CompoundCommand::ArithmeticFor { expressions, body } => {
                 self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
                 self.given_a_number(expressions.value.split(';').next().unwrap_or_default());
-                self.list(body, source)
+                self.again_and_again(|reader| reader.list(body, source))
             }
             CompoundCommand::BraceGroup(list) => self.list(list, source),
             CompoundCommand::Subshell(list) => {
@@ -272,16 +291,20 @@ impl Reader<'_> {
             }
             CompoundCommand::While { condition, until, body } => {
                 // The body runs where a command that is all of the condition went well.
-                let outer = std::mem::replace(&mut self.ends_loop, !until && is_one_command(condition));
-                let result = self.list(condition, source);
-                self.ends_loop = outer;
-                result?;
-                self.list(body, source)
+                let ends_loop = !until && is_one_command(condition);
+                self.again_and_again(|reader| {
+                    let outer = std::mem::replace(&mut reader.ends_loop, ends_loop);
+                    let result = reader.list(condition, source);
+                    reader.ends_loop = outer;
+                    result?;
+                    reader.list(body, source)
+                })
             }
             CompoundCommand::Coprocess { name, body, range } => {
                 let name = name.as_deref().unwrap_or("COPROC").to_owned();
                 self.gives_descriptor(&name, source.span(*range))?;
-                let outer = std::mem::replace(&mut self.input, Input::Unknown);
+                // Later commands write to it.
+                let outer = std::mem::replace(&mut self.input, Input::Altered);
                 let result = self.command(body, source);
                 self.input = outer;
                 result
@@ -324,12 +347,37 @@ impl Reader<'_> {
             self.assign(variable, element(&word), at)?;
         }
         if source.text[range.start..].starts_with("select") {
+            self.uses_input = true;
+            self.leaves_input();
             // The answer may be none of the list.
             self.assign(variable, Vec::new(), span)?;
         } else {
             self.defined.assigned(variable);
         }
-        self.list(body, source)
+        self.again_and_again(|reader| reader.list(body, source))
+    }
+
+    /// Follows what runs in rounds. If it takes from the standard input, a later round is not given what the first one is.
+    fn again_and_again(&mut self, round: impl Fn(&mut Self) -> Result<(), Unreadable>) -> Result<(), Unreadable> {
+        let (commands, effects) = (self.reading.commands.len(), self.reading.effects.len());
+        let before = self.input.clone();
+        round(self)?;
+        if self.input == before {
+            return Ok(());
+        }
+        self.reading.commands.truncate(commands);
+        self.reading.effects.truncate(effects);
+        round(self)
+    }
+
+    /// What a command leaves of the standard input that others share with it.
+    fn leaves_input(&mut self) {
+        if self.uses_input {
+            self.input = match self.input {
+                Input::Text(_) | Input::Altered => Input::Altered,
+                _ => Input::Unknown,
+            };
+        }
     }
 
     fn function(&mut self, function: &FunctionDefinition, source: Source<'_>) -> Result<(), Unreadable> {
@@ -366,7 +414,12 @@ impl Reader<'_> {
             let anew = self.defined.of_earlier_texts();
             std::mem::replace(&mut self.defined, anew)
         });
+        let uses_input = std::mem::replace(&mut self.uses_input, false);
         let result = self.scope(|reader| reader.compound(&function.body, source));
+        match std::mem::replace(&mut self.uses_input, uses_input) {
+            true => self.functions_without_input.remove(&function.name),
+            false => self.functions_without_input.insert(function.name.clone()),
+        };
         if let Some(around) = around {
             self.defined = around;
         }
@@ -518,7 +571,11 @@ impl Reader<'_> {
                     assignment.word.range
                 }
                 Item::ProcessSubstitution(list, range) => {
-                    self.process_substitution(list, source)?;
+                    let input = match source.text[range.start..].starts_with('>') {
+                        true => Input::Altered,
+                        false => Input::Unknown,
+                    };
+                    self.process_substitution(list, input, source)?;
                     argv.push(pipe_name(source.span(*range)));
                     *range
                 }
@@ -575,7 +632,17 @@ impl Reader<'_> {
             functions: true,
             more: false,
         };
+        let uses_input = self.uses_input;
+        self.uses_input &= !self.redirects_input;
+        let is_empty =
+            |value: &AssignmentValue| matches!(value, AssignmentValue::Scalar(word) if word.value.is_empty());
+        self.keeps_ends = assigned.iter().any(|one| one.name == "IFS" && is_empty(&one.value));
         self.behind(redirected, |reader| reader.launch(launch))?;
+        if self.redirects_input {
+            // What `exec` redirects stays so.
+            let is_exec = |command: &Invocation| command.program().as_deref() == Some("exec");
+            self.uses_input = uses_input || self.reading.commands[first..].iter().any(is_exec);
+        }
         self.declared_first.clear();
         // Builtins run in the shell itself (`IFS= read`); those that run others (`eval`) record them as well.
         if self.reading.commands[first..]
@@ -834,8 +901,13 @@ impl Reader<'_> {
         }
     }
 
-    fn process_substitution(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
-        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+    fn process_substitution(
+        &mut self,
+        list: &CompoundList,
+        input: Input,
+        source: Source<'_>,
+    ) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, input);
         let result = self.scope(|reader| reader.list(list, source));
         self.input = outer;
         result
@@ -897,7 +969,11 @@ impl Reader<'_> {
             RedirectKind::Write | RedirectKind::DuplicateOutput => (true, false),
             RedirectKind::ReadAndWrite => (true, true),
         };
-        let standard_input = reads && redirect.descriptor.unwrap_or(0) == 0;
+        let standard_input = reads && redirect.variable.is_none() && redirect.descriptor.unwrap_or(0) == 0;
+        if standard_input || redirect.descriptor == Some(0) {
+            self.redirects_input = true;
+            self.input = Input::Unknown;
+        }
         match &redirect.target {
             Target::Document { number, expands } => {
                 let Some(document) = source.documents.get(*number) else {
@@ -958,7 +1034,8 @@ impl Reader<'_> {
                     self.reading.commands.len(),
                     self.reading.effects.len(),
                 );
-                self.process_substitution(list, source)?;
+                let input = if reads { Input::Unknown } else { Input::Altered };
+                self.process_substitution(list, input, source)?;
                 if standard_input {
                     let traps = self.variables.traps_between || self.found.traps_between;
                     let stages = super::file_names::stages(list).filter(|_| !traps);

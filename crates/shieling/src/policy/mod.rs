@@ -406,6 +406,12 @@ impl Policy {
         let bases = ignore::bases(reading, facts);
         let undashed = facts.dashed_names == Some(false) && reading.bases.is_empty();
         let many = reading.commands.len() > 1;
+        let only_reads = reading.effects.iter().all(|effect| {
+            matches!(
+                effect.action,
+                Action::Reads(_) | Action::Names(_) | Action::Walks(_) | Action::Revision(_)
+            )
+        });
         // Of the commands of git, what they change; of others, what could start git.
         let tracks_anew = |effect: &&Effect| {
             let by = effect
@@ -447,13 +453,17 @@ impl Policy {
         };
         let makes_names = |walk: &Effect| {
             reading.effects.iter().any(|effect| {
-                matches!(effect.action, Action::Writes(_))
-                    && effect.by != walk.by
-                    && !makes_plain_names(reading, effect)
+                let makes = match effect.action {
+                    Action::Writes(_) => !makes_plain_names(reading, effect),
+                    // A directory brings all the names in it along.
+                    Action::Renames(_) => true,
+                    _ => false,
+                };
+                makes && effect.by != walk.by
             })
         };
         let walks = reading.effects.iter().filter_map(|effect| {
-            let mut sole = !many && reading.bases.is_empty();
+            let mut sole = (!many || only_reads) && reading.bases.is_empty();
             let walk = match &effect.action {
                 // The names that git lists are no files that it reads.
                 Action::Walks(walk) if walk.names && of_git(effect) => return None,
