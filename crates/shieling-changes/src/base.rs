@@ -98,7 +98,7 @@ impl Bases {
 
     /// Whether the workspace's side of a change is another than the one that the change was made from.
     pub(crate) fn has_moved(&self, found: &Found<'_>) -> Result<bool, ChangesError> {
-        let Change { path, old, new, .. } = found.change;
+        let Change { path, action, old, new } = found.change;
         // That others change what is in a directory is no change of the directory: of one that is gone, all that was in
         // it is compared by itself.
         if let Some(old) = old.as_ref().filter(|old| old.is_directory()) {
@@ -113,6 +113,10 @@ impl Bases {
                 None if new.is_none() => old.changed > self.since.max(self.parted),
                 None => old.born.is_some_and(|born| born > self.since),
             });
+        }
+        // Both sides made the same of it.
+        if action == &Action::Touched {
+            return Ok(false);
         }
         if let Some(bases) = self.records.get(path) {
             for base in bases {
@@ -214,9 +218,8 @@ impl Bases {
     pub(crate) fn tell(&self, found: &Found<'_>) -> String {
         let Change { action, old, .. } = found.change;
         let theirs = match action {
-            Action::Added | Action::Modified => "a command wrote it",
+            Action::Added | Action::Modified | Action::Touched => "a command wrote it",
             Action::Deleted => "a command deleted it",
-            Action::Touched => "a command changed its times",
         };
         let was = self.last(&found.change.path).map(|base| base.node.is_some());
         let ours = match (old, was) {

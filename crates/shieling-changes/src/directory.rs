@@ -233,7 +233,7 @@ impl Directory {
     }
 
     /// Removes a name, also from a directory whose owner may not write it.
-    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<(), Errno> {
+    pub(crate) fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<(), Errno> {
         let unlink = || rustix::fs::unlinkat(self, name, flags);
         match unlink() {
             Err(Errno::ACCESS) => self.opened_up(unlink),

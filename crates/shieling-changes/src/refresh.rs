@@ -5,10 +5,11 @@
 //! only the workspace's has changed since, the user's version is written into the layer through the overlay, so that
 //! running programs see it too; where only the layer's has, a command changed it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::copied::Copied;
 use crate::directory::{Directory, write_over};
@@ -101,6 +102,74 @@ impl Shadows {
         let layers = self.paths.iter();
         let layers = layers.map(|(path, shadow)| (path.clone(), shadow.layer.clone()));
         set.remove_committed(&layers.collect(), false)
+    }
+
+    /// Removes once more, through the overlay's root, what commands removed of what was committed while they ran: to
+    /// the kernel it was in the layer alone then, so that no mark says that it is gone, and the committed one shows.
+    ///
+    /// # Errors
+    /// If files cannot be looked at or removed.
+    pub fn withdraw(&self, set: &ChangeSet, view: std::os::fd::BorrowedFd<'_>) -> Result<(), ChangesError> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
+        let view = Directory::of(view).doing("open", "the view")?;
+        let (layer, workspace) = (set.layer()?, set.tree()?);
+        let mut gone = Vec::new();
+        for (path, shadow) in &self.paths {
+            if shadow.layer.is_some() && layer.look_beneath(path).doing("look at", path)?.is_none() {
+                gone.push((path, shadow));
+            }
+        }
+        // What lies in a directory comes before it, and keeps it if it stays.
+        let mut kept: BTreeSet<&Path> = BTreeSet::new();
+        for (path, shadow) in gone.into_iter().rev() {
+            if kept.contains(path.as_path()) || !self.is_withdrawn(path, shadow, &view, &workspace)? {
+                kept.extend(path.parent());
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes one of these through the overlay's root, unless somebody else has changed it or put something into it since.
+    fn is_withdrawn(
+        &self,
+        path: &Path,
+        shadow: &Shadow,
+        view: &Directory,
+        workspace: &Directory,
+    ) -> Result<bool, ChangesError> {
+        let Some(now) = workspace.look_beneath(path).doing("look at", path)? else {
+            return Ok(true);
+        };
+        let Some(before) = &shadow.workspace else {
+            return Ok(false);
+        };
+        let Some((at, name)) = view.parent_of(path).doing("open", path)? else {
+            return Ok(true);
+        };
+        let Some(seen) = at.look(name).doing("look at", path)? else {
+            return Ok(true);
+        };
+        let is_it = (now.kind, now.mode, now.modified) == (seen.kind, seen.mode, seen.modified);
+        let flags = match now.is_directory() {
+            true if before.is_same(&now) && seen.is_directory() => {
+                let inside = workspace.beneath(path).doing("open", path)?;
+                let names = inside.map(|inside| inside.names()).transpose().doing("list", path)?;
+                let mut names = names.into_iter().flatten();
+                if names.any(|name| !self.paths.contains_key(&path.join(name))) {
+                    return Ok(false);
+                }
+                AtFlags::REMOVEDIR
+            }
+            false if before.is_untouched(&now) && is_it => AtFlags::empty(),
+            _ => return Ok(false),
+        };
+        match at.unlink(name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::NOTDIR | Errno::ISDIR) => Ok(false),
+            Err(errno) => Err(errno).doing("remove", path),
+        }
     }
 
     /// Brings what others changed in the workspace into the layer, through the overlay's root. Gives how many paths.

@@ -446,6 +446,15 @@ impl<'a> Gate<'a> {
         let path = shown_path(change.path);
         match &after.kind {
             Kind::Directory if place.role == Role::Head => return Ok(Some(invalid_head(&path))),
+            Kind::Directory if change.before.is_none() && git::is_mark_of_trust(change.path) => {
+                return Ok(Some(held(
+                    "git.safe",
+                    format!(
+                        "by `{path}` a `PATH` that holds `.git/safe/../../bin` finds the programs of the workspace"
+                    ),
+                    PERSON,
+                )));
+            }
             Kind::Directory => return Ok(None),
             Kind::Link(target) if !is_unchanged(change, after) => {
                 // git tries by one whether there are links, and removes it.

@@ -128,6 +128,11 @@ pub(crate) fn is_git_name(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
+/// Whether a path is the directory that users make in a repository whose programs they trust: it means nothing to git.
+pub(crate) fn is_mark_of_trust(path: &Path) -> bool {
+    path.ends_with(".git/safe")
+}
+
 /// Whether git could take a directory for a git directory, whatever its name.
 pub(crate) fn is_layout(tree: &dyn Tree, directory: &Path) -> io::Result<bool> {
     let has = |name: &str| Ok::<_, io::Error>(tree.entry(&directory.join(name))?.is_some());

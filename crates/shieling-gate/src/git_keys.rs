@@ -292,6 +292,11 @@ const TABLE: &[Row] = &[
     ),
     row(&["submodule.*.url"], Value::Address, "git runs a program to reach it"),
     row(&["submodule.*.update"], Value::NoCommand, RUNS),
+    row(
+        &["submodule.*.gitdir"],
+        Value::File,
+        "git takes the submodule's settings from that directory",
+    ),
     row(&["submodule.*", "submodule.*.*"], Value::Any, ""),
     // Commands of the user.
     row(&["alias.*"], Value::Alias, "git runs it when the user types that name"),
@@ -356,6 +361,7 @@ const TABLE: &[Row] = &[
         Value::Never,
         RUNS,
     ),
+    row(&["gc.repackfilterto"], Value::InTree, "git writes to that directory"),
     row(
         &["gc.recentobjectshook", "uploadpack.packobjectshook"],
         Value::Never,

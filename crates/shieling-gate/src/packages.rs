@@ -107,13 +107,60 @@ pub(crate) const ROWS: &[Row] = &[
             ".poetry/plugins/**",
             "tools/bazel",
             ".pixi/config.toml",
+            // It says where Conan's home is, with its plugins.
+            ".conanrc",
+            ".luarocks/config-*.lua",
         ],
         PACKAGES,
     ),
     // What settings that were there name, and what a package manager makes for itself.
     at_end(
-        &[".yarn/releases/**", ".yarn/plugins/**", ".yarn/sdks/**", ".pdm-python"],
+        &[
+            ".yarn/releases/**",
+            ".yarn/plugins/**",
+            ".yarn/sdks/**",
+            ".pdm-python",
+            ".bundle/plugin/**",
+        ],
         PACKAGES,
+    ),
+    content(
+        &[".corepack.env"],
+        Check::Lines(
+            '=',
+            &[
+                "COREPACK_DEFAULT_TO_LATEST",
+                "COREPACK_ENABLE_AUTO_PIN",
+                "COREPACK_ENABLE_DOWNLOAD_PROMPT",
+                "COREPACK_ENABLE_NETWORK",
+                "COREPACK_ENABLE_PROJECT_SPEC",
+                "COREPACK_ENABLE_STRICT",
+            ],
+        ),
+        PACKAGES,
+        &["COREPACK_ENABLE_AUTO_PIN=0\n"],
+        &[
+            "COREPACK_INTEGRITY_KEYS=0\n",
+            "COREPACK_NPM_REGISTRY=https://x/\n",
+            "COREPACK_ENABLE_AUTO_PIN=0\nCOREPACK_ENABLE_UNSAFE_CUSTOM_URLS=1\n",
+        ],
+    ),
+    content(
+        &[".bazelversion"],
+        Check::Versions,
+        "Bazelisk downloads the Bazel that it names, and an editor runs it",
+        &["8.0.0\n", "7.x\n", "latest\n"],
+        &["x/8.0.0\n", "/x\n"],
+    ),
+    content(
+        &[".bazeliskrc"],
+        Check::Lines(
+            '=',
+            &["USE_BAZEL_VERSION=version", "BAZELISK_VERIFY_SHA256", "BAZELISK_NOJDK"],
+        ),
+        "Bazelisk downloads the Bazel that it names, and an editor runs it",
+        &["USE_BAZEL_VERSION=8.0.0\n"],
+        &["BAZELISK_BASE_URL=https://x/\n", "USE_BAZEL_VERSION=x/8.0.0\n"],
     ),
     content(
         &["pnpm-workspace.yaml"],
@@ -393,9 +440,23 @@ pub(crate) const ROWS: &[Row] = &[
             ".config/hk.pkl",
             ".config/hk.local.pkl",
             ".cargo-husky/hooks/**",
+            ".moon/hooks/**",
         ],
         HOOKS,
     ),
+    content(
+        &[".moon/workspace.yml"],
+        Check::Lacks(&["hook", "extends", "\\"]),
+        HOOKS,
+        &["projects:\n  - 'apps/*'\nvcs:\n  manager: git\n"],
+        &[
+            "vcs:\n  hooks:\n    pre-commit: ['x']\n",
+            "extends: 'https://x/workspace.yml'\n",
+            "{vcs: {\"h\\x6foks\": {pre-commit: [x]}}}\n",
+        ],
+    ),
+    // Managers of linked trees run commands in each new one.
+    project(&[".wtp.yml", ".gtrconfig", ".config/wt.toml"], CONTROL),
     // Other version control systems.
     content(
         &[".hg/hgrc", ".hg/hgrc-not-shared", ".sl/config", ".git/sl/config"],
@@ -430,12 +491,22 @@ pub(crate) const ROWS: &[Row] = &[
             ".gclient_entries",
             ".arcconfig",
             ".reviewboardrc",
+            ".b4-config",
         ],
         CONTROL,
     ),
     // The tool itself, which `repo` makes and then runs from any directory below.
     at_end(&[".repo/repo/**"], CONTROL),
-    hold(&[".hg/sharedpath", ".hg/shared", ".jj/repo"], CONTROL),
+    hold(
+        &[
+            ".hg/sharedpath",
+            ".hg/shared",
+            ".sl/sharedpath",
+            ".sl/shared",
+            ".jj/repo",
+        ],
+        CONTROL,
+    ),
     content(
         &[".jj/repo/config.toml", ".jj/workspace-config.toml"],
         Check::Toml(&["user/name", "user/email"]),
@@ -462,6 +533,8 @@ pub(crate) const ROWS: &[Row] = &[
             "_darcs/prefs/prefs",
             ".pijul/config",
             "_MTN/monotonerc",
+            // `:ext;CVS_RSH=PROGRAM:`, and a local repository with scripts of its own.
+            "CVS/Root",
         ],
         CONTROL,
     ),

@@ -26,6 +26,35 @@ fn unrelated_changes_merge() {
 }
 
 #[test]
+fn what_both_sides_made_the_same_is_no_conflict() {
+    // What the command does, and what the user does after that.
+    for (agent, user) in [
+        ("echo new > n", "echo new > n"),
+        ("mkdir d/n; echo new > d/n/x", "mkdir d/n; echo new > d/n/x"),
+        ("echo 2 > a", "echo 2 > a"),
+        ("chmod 700 a", "chmod 700 a"),
+        ("echo new > n; ln n m", "echo new > n"),
+    ] {
+        for is_waiting in [false, true] {
+            let place = Place::new("echo 1 > a; mkdir d; echo 1 > other");
+            tick();
+            let mut set = place.stage(&format!("{agent}; echo 2 > other"));
+            if is_waiting {
+                set.record_bases().unwrap();
+            }
+            tick();
+            sh(&place.workspace, user);
+            let done = place.commit(&mut set);
+            assert_eq!(done.judged.conflicting, 0, "{agent} / {user}");
+            assert!(done.id.is_some(), "{agent} / {user}");
+            assert_eq!(fs::read(place.workspace.join("other")).unwrap(), b"2\n");
+            place.store.undo(&mut set, &Surroundings::default()).unwrap();
+            assert_eq!(fs::read(place.workspace.join("other")).unwrap(), b"1\n");
+        }
+    }
+}
+
+#[test]
 fn a_conflict_commits_nothing_and_keeps_both() {
     // What the command does, and what the user does after that.
     for (agent, user) in [

@@ -118,6 +118,38 @@ impl Live {
 }
 
 #[test]
+fn what_a_job_removes_between_the_copy_and_the_commit_is_gone_from_the_workspace_too() {
+    let mut live = Live::new("mkdir kept");
+    live.inside.run(
+        "echo x > lock; mkdir -p d/e kept/new; echo x > d/e/f; echo x > kept/new/f; echo x > kept/g; ln -s lock l",
+    );
+    assert_eq!(live.commit().judged.conflicting, 0);
+    // The kernel leaves no mark, since nothing was there yet in the workspace.
+    let upper = live.set.upper();
+    fs::rename(upper.join("d"), upper.join("moved")).unwrap();
+    fs::remove_dir_all(upper.join("kept/new")).unwrap();
+    for name in ["lock", "l", "kept/g"] {
+        fs::remove_file(upper.join(name)).unwrap();
+    }
+    live.inside.forget_names();
+    // What somebody else made or changed since stays.
+    live.user("echo user > d/users; echo user > kept/g");
+    live.shadows.withdraw(&live.set, live.inside.view.as_fd()).unwrap();
+    assert_eq!(live.commit().judged.conflicting, 0);
+    let has = |path: &str| fs::symlink_metadata(live.place.workspace.join(path)).is_ok();
+    for gone in ["lock", "l", "d/e", "kept/new"] {
+        assert!(!has(gone), "{gone}");
+    }
+    assert_eq!(live.read("moved/e/f"), "x\n");
+    assert_eq!(
+        (live.read("kept/g"), live.read("d/users")),
+        ("user\n".into(), "user\n".into())
+    );
+    assert_eq!(live.command("cat kept/g; ls d; echo x > lock"), "user\nusers\n");
+    assert_eq!(live.read("lock"), "x\n");
+}
+
+#[test]
 fn a_session_goes_on_in_its_directory_and_sees_what_the_user_does() {
     let mut live = Live::new("mkdir src; echo 1 > src/old; echo 1 > top");
     assert_eq!(

@@ -1,6 +1,7 @@
 //! What commands wrote and Shieling had not judged when it was killed (`kill -9`): taken back all the same, and kept.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -198,14 +199,55 @@ fn nothing_is_left_once_all_is_settled() {
     assert!(place.exists());
 }
 
+#[test]
+fn nothing_is_committed_of_a_command_whose_supervisor_was_killed_and_what_it_made_waits() {
+    for user in users() {
+        let shieling = place(user);
+        let text = "echo half >half; rm .git/hooks/pre-push; echo ready; sleep 1000";
+        let words = ["exec", "--changes", "commit", text].map(str::to_owned);
+        let mut command = of(user, shieling.command_of(words));
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = Killed(command.spawn().expect("it starts"));
+        let mut said = BufReader::new(child.0.stdout.take().expect("piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("text");
+        assert_eq!(line, "ready\n", "{user:?}");
+        let supervisors = children(child.0.id(), b"shieling-jail\0");
+        let [supervisor] = supervisors[..] else {
+            panic!("one supervisor: {supervisors:?}")
+        };
+        sh(&shieling.workspace(), &format!("kill -KILL {supervisor}"));
+        assert_eq!(child.0.wait().expect("it ends").code(), Some(125));
+        assert!(!shieling.workspace().join("half").exists(), "{user:?}");
+        assert!(shieling.workspace().join(".git/hooks/pre-push").exists(), "{user:?}");
+        let of_sets = |words: &[&str]| {
+            let words = words.iter().map(|word| (*word).to_owned());
+            let done = of(user, shieling.command_of(words))
+                .output()
+                .expect("the binary starts");
+            String::from_utf8_lossy(&done.stdout).into_owned()
+        };
+        let listed = of_sets(&["changes", "list"]);
+        assert!(listed.contains("waiting"), "{user:?}: {listed}");
+        let id = listed.split_whitespace().next().expect("an id");
+        of_sets(&["changes", "apply", id]);
+        assert!(shieling.workspace().join("half").exists(), "{user:?}");
+    }
+}
+
 /// The processes that go on if this one is killed.
 fn settlers(host: u32) -> Vec<u32> {
+    children(host, b"shieling-settle\0")
+}
+
+/// The processes that this one started under a name.
+fn children(host: u32, name: &[u8]) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("it is there").filter_map(Result::ok);
     let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
     let is_one = |pid: &u32| {
         let parent = format!("PPid:\t{host}\n");
         let is_child = fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| status.contains(&parent));
-        is_child && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words == b"shieling-settle\0")
+        is_child && fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words.starts_with(name))
     };
     numbers.filter(is_one).collect()
 }

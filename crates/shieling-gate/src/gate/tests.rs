@@ -835,6 +835,18 @@ fn a_directory_of_settings_is_no_link() {
 }
 
 #[test]
+fn a_mark_by_which_a_user_trusts_the_programs_of_a_repository_is_held_back() {
+    let safe = |before: &[(&str, &str)], path: &str| held(before, &[(path, "")]);
+    assert_eq!(
+        safe(REPOSITORY, ".git/safe/"),
+        [(".git/safe/".to_owned(), "git.safe".to_owned())]
+    );
+    assert_eq!(safe(&[(".git/safe/", "")], ".git/safe/x"), []);
+    assert_eq!(safe(REPOSITORY, "safe/"), []);
+    assert_eq!(safe(REPOSITORY, ".git/refs/heads/safe/"), []);
+}
+
+#[test]
 fn judging_a_large_hostile_file_ends_soon() {
     let many = "[user]\n\tname = a\n".repeat(60_000);
     let long = format!("gitdir: {}", "a/".repeat(500_000));

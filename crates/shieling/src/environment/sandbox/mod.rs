@@ -952,7 +952,7 @@ impl Environment for Sandbox {
             {
                 return stage.not_closed(error);
             }
-            stage.settle()
+            stage.settle(outcome)
         });
         if let Some(why) = stage.take_exceeded(outcome.signal.is_some()) {
             outcome.error.get_or_insert(format!("the command was ended: {why}"));

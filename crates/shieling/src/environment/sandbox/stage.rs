@@ -31,7 +31,9 @@ use super::homes;
 use super::staging::Staging;
 use super::unsuitable::Unsuitable;
 use crate::environment::{AcceptError, HeldBackReview, Review};
-use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD, Renamed};
+use crate::outcome::{
+    ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, Outcome, PATHS_TOLD, Renamed, Status,
+};
 use crate::request::Access;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
@@ -39,6 +41,9 @@ const ASKED: u64 = 500;
 
 /// How long the layer may be looked at once the sandbox ends. Clients wait some seconds before they kill their server.
 const LAST_LOOK: Duration = Duration::from_secs(2);
+
+/// Why nothing of a command is committed whose supervisor is gone.
+const LOST: &str = "contact to it is gone, and nobody knows how far it came";
 
 /// How many parts are remembered that a person was or could be shown, and how long the text of each may be.
 const SHOWN: usize = 128;
@@ -285,9 +290,13 @@ impl Stage {
     }
 
     /// A command has ended: commits what is in the layer, or says what waits.
-    pub(super) fn settle(&self) -> (Option<Changes>, Option<StageError>) {
+    pub(super) fn settle(&self, outcome: &Outcome) -> (Option<Changes>, Option<StageError>) {
         let mut inner = self.lock();
         inner.running = inner.running.saturating_sub(1);
+        // Nobody knows how far it came.
+        if outcome.status == Status::Lost {
+            inner.exceeded.get_or_insert_with(|| LOST.to_owned());
+        }
         self.settle_now(&mut inner)
     }
 
@@ -328,6 +337,7 @@ impl Stage {
     }
 
     fn commit(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        withdraw(inner)?;
         let Inner {
             store, set, shadows, ..
         } = inner;
@@ -346,6 +356,7 @@ impl Stage {
 
     /// Looks at what waits.
     fn look(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        withdraw(inner)?;
         let Some(set) = &mut inner.set else { return Ok(None) };
         let judged = set.judge(self.surroundings(), self.staging.limits)?;
         let id = set.id().to_owned();
@@ -667,6 +678,14 @@ pub(super) fn changes_of(
         conflicts: conflicts.collect(),
         answer: None,
         id,
+    }
+}
+
+/// Finds what running commands removed of what was committed meanwhile.
+fn withdraw(inner: &Inner) -> Result<(), ChangesError> {
+    match (&inner.set, &inner.view) {
+        (Some(set), Some(view)) => inner.shadows.withdraw(set, view.as_fd()),
+        _ => Ok(()),
     }
 }
 
