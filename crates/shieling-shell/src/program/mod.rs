@@ -24,7 +24,7 @@ pub(crate) use git_settings::editor_of_steps;
 pub use history::prints_history;
 pub use normal::{Normal, normal};
 pub(crate) use queries::{
-    Printed, keeps_lines, may_read_input, passes_on, prints, prints_names_alone, started_by_options,
+    Printed, keeps_lines, may_name_input, may_read_input, passes_on, prints, prints_names_alone, started_by_options,
 };
 pub use queries::{
     elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,

@@ -7,7 +7,7 @@ use super::history::names_a_commit;
 use super::parse::{Arguments, Given, find_sub, parse};
 use super::table::{Bring, Program, Role, Value, find};
 use crate::reader::is_shell;
-use crate::reading::{Action, Effect, Invocation, Kind, Reading, Via};
+use crate::reading::{Action, Base, Effect, Invocation, Kind, Reading, Via};
 use crate::span::Span;
 use crate::word::{Atom, Hidden, Word};
 
@@ -232,10 +232,22 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
         return matches!(name.as_str(), "mapfile" | "readarray");
     }
     let names_input = |word: &Word| match word.known() {
-        Some(text) => text == "-" || holds_input(&text),
+        Some(text) => text == "-" || text.contains("=-") || text.contains("@-") || text.contains("stdin"),
         None => unknown && matches!(word.atoms.first(), Some(Atom::Hidden(Hidden::Anything)) | None),
     };
-    if command.more || command.argv[1..].iter().any(names_input) {
+    let among_descriptors = |base: &Base| match base {
+        Base::At(path) => may_be_descriptors(path),
+        Base::Unknown => true,
+    };
+    let words = &command.argv[1..];
+    if command.more
+        || words.iter().any(|word| names_input(word) || may_name_input(word))
+        || reading.bases.iter().any(among_descriptors)
+    {
+        return true;
+    }
+    let files = words.iter().filter(|word| !word.prefix().starts_with('-'));
+    if name == "cmp" && files.count() < 2 {
         return true;
     }
     let is_given_files = |effect: &Effect| {
@@ -271,9 +283,23 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
     }
 }
 
-/// Whether a word names the standard input, by itself or as the value of an option: `/dev/stdin`, `-T-`, `--stdin`, `@-`.
-fn holds_input(text: &str) -> bool {
-    ["=-", "@-", "stdin", "/fd/"].iter().any(|part| text.contains(part))
+/// Whether a word may name an open descriptor: `/dev/stdin`, `/proc/$$/fd/0`, `/dev/f*/0`.
+pub(crate) fn may_name_input(word: &Word) -> bool {
+    word.atoms.iter().any(|atom| match atom {
+        Atom::Text(text) => may_be_descriptors(text),
+        Atom::OneOf(choices) => choices.iter().flatten().any(|atom| match atom {
+            Atom::Text(text) => may_be_descriptors(text),
+            _ => false,
+        }),
+        _ => false,
+    })
+}
+
+fn may_be_descriptors(path: &str) -> bool {
+    let is_root = |at: usize| !path[..at].ends_with(|letter: char| letter.is_alphanumeric() || "_-".contains(letter));
+    let names = |root: &str| path.match_indices(root).any(|(at, _)| is_root(at));
+    let harmless = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/tty", "/dev/full"];
+    !harmless.contains(&path) && (names("/dev") || names("/proc"))
 }
 
 /// Whether a command prints its input as it is.

@@ -281,6 +281,10 @@ impl Reader<'_> {
         };
         // What is left of a text, or of a list of names, need not be one.
         self.uses_input |= value.is_none();
+        self.shares_input |= run
+            .args
+            .iter()
+            .any(|word| word.prefix().starts_with('-') && word.prefix().contains('u'));
         for name in names {
             let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
             self.named(&name, value)?;

@@ -150,7 +150,8 @@ impl Reader<'_> {
         {
             self.positional(&launch.argv[1..]);
             self.called.push((name.clone(), launch.span));
-            self.uses_input |= !self.functions_without_input.contains(&name);
+            let leaves = self.functions_without_input.contains(&name) && !self.functions_with_input.contains(&name);
+            self.uses_input |= !leaves;
         }
         if function {
             if self.runs_input_in_function && matches!(self.input, Input::Text(_) | Input::Altered) {
@@ -166,6 +167,10 @@ impl Reader<'_> {
             self.needs_another_walk = true;
         }
         self.uses_input |= may_read(!self.is_first_walk);
+        // Also what has another input than these words name.
+        self.shares_input |= self.reading.commands[index].argv[1..]
+            .iter()
+            .any(program::may_name_input);
         result
     }
 

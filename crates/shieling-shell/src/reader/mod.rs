@@ -70,8 +70,10 @@ pub(crate) fn read_to_fixpoint(
 ) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
     let mut parsed = Parsed::new();
+    let mut functions_with_input = BTreeSet::new();
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(programs, text, variables, before, parsed);
+        reader.functions_with_input.clone_from(&functions_with_input);
         // Where an earlier text of the shell took names from is not known.
         reader.names_are_plain = names == FileNames::Plain && !before.variables().hold_names();
         reader.is_first_walk = pass == 0;
@@ -82,12 +84,16 @@ pub(crate) fn read_to_fixpoint(
             found,
             looked_up,
             needs_another_walk,
+            functions_with_input: with_input,
             variables: known,
             splits_for_good,
             parsed: trees,
             ..
         } = reader;
-        if !needs_another_walk && (!looked_up || known.cover(&found)) {
+        // Whatever calls one of them was perhaps read before its definition.
+        let knows_functions = with_input == functions_with_input;
+        functions_with_input = with_input;
+        if knows_functions && !needs_another_walk && (!looked_up || known.cover(&found)) {
             opened_anew(&mut reading, &found);
             reading.left = CarriedState::by(found, splits_for_good);
             return Ok(reading);
@@ -193,8 +199,12 @@ pub(crate) struct Reader<'a> {
     /// Whether `IFS` is empty for the command that is read, so that `read` keeps a line as it is.
     keeps_ends: bool,
     needs_another_walk: bool,
-    /// Functions of the text that leave the standard input as it is.
+    /// Whether a descriptor was duplicated for reading, or opened by its name, so that what has an input of its own may read
+    /// that of others.
+    shares_input: bool,
+    /// Functions of the text that leave the standard input as it is, and those of which a definition does not.
     functions_without_input: BTreeSet<String>,
+    functions_with_input: BTreeSet<String>,
     /// Whether the present text is read by a shell that may not be bash.
     plain_sh: bool,
     /// Whether words stay whole where they stand: in an assignment and in `[[ … ]]`.
@@ -356,7 +366,9 @@ impl<'a> Reader<'a> {
             is_first_walk: false,
             keeps_ends: false,
             needs_another_walk: false,
+            shares_input: false,
             functions_without_input: BTreeSet::new(),
+            functions_with_input: BTreeSet::new(),
             plain_sh: false,
             whole_words: false,
             split_names: false,

@@ -174,7 +174,7 @@ impl Reader<'_> {
             self.command(command, source)?;
             match stage {
                 0 => outer = self.input.clone(),
-                _ => self.uses_input = uses_input,
+                _ => self.uses_input = uses_input || self.shares_input,
             }
             if stage + 1 < pipeline.seq.len() {
                 self.input = match self.output_of(command, first, effects) {
@@ -184,6 +184,7 @@ impl Reader<'_> {
             }
         }
         self.input = outer;
+        self.leaves_input();
         Ok(())
     }
 
@@ -209,8 +210,9 @@ impl Reader<'_> {
                 self.behind(!redirects.is_empty(), |reader| reader.compound(compound, source))?;
                 if redirects_input {
                     self.input = outer;
-                    self.uses_input = uses_input;
+                    self.uses_input = uses_input || self.shares_input;
                 }
+                self.leaves_input();
                 Ok(())
             }
             Command::Function(function) => self.function(function, source),
@@ -416,10 +418,11 @@ impl Reader<'_> {
         });
         let uses_input = std::mem::replace(&mut self.uses_input, false);
         let result = self.scope(|reader| reader.compound(&function.body, source));
-        match std::mem::replace(&mut self.uses_input, uses_input) {
-            true => self.functions_without_input.remove(&function.name),
-            false => self.functions_without_input.insert(function.name.clone()),
+        let functions = match std::mem::replace(&mut self.uses_input, uses_input) {
+            true => &mut self.functions_with_input,
+            false => &mut self.functions_without_input,
         };
+        functions.insert(function.name.clone());
         if let Some(around) = around {
             self.defined = around;
         }
@@ -641,7 +644,7 @@ impl Reader<'_> {
         if self.redirects_input {
             // What `exec` redirects stays so.
             let is_exec = |command: &Invocation| command.program().as_deref() == Some("exec");
-            self.uses_input = uses_input || self.reading.commands[first..].iter().any(is_exec);
+            self.uses_input = uses_input || self.shares_input || self.reading.commands[first..].iter().any(is_exec);
         }
         self.declared_first.clear();
         // Builtins run in the shell itself (`IFS= read`); those that run others (`eval`) record them as well.
@@ -1001,6 +1004,11 @@ impl Reader<'_> {
                     RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput
                 );
                 for word in self.words(word, source)? {
+                    let closes = word.known().as_deref() == Some("-");
+                    self.shares_input |= match redirect.kind {
+                        RedirectKind::DuplicateInput => !closes,
+                        _ => reads && program::may_name_input(&word),
+                    };
                     if standard_input {
                         let copied = duplicates || word.known().is_none_or(|path| descriptor(&path).is_some());
                         self.input = match copied {
@@ -1013,7 +1021,6 @@ impl Reader<'_> {
                     let copies = duplicates && self.is_descriptor(&word);
                     if copies {
                         let number = word.known().and_then(|text| text.trim_end_matches('-').parse().ok());
-                        let closes = word.known().as_deref() == Some("-");
                         if !closes {
                             self.found
                                 .attach(descriptor, number.map_or(Attached::Any, Attached::Descriptor));
