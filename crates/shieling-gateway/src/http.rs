@@ -97,8 +97,6 @@ struct Site {
     upgrading: AtomicBool,
     /// The connection to the host ended meanwhile.
     closed_early: AtomicBool,
-    /// How the connection ended, where that is known before its end.
-    end: Mutex<Option<End>>,
     /// The framing of requests in HTTP/1.
     framing: Arc<Mutex<Framing>>,
     /// How many requests were taken.
@@ -270,7 +268,6 @@ impl Site {
             upgraded: Mutex::new(None),
             upgrading: AtomicBool::new(false),
             closed_early: AtomicBool::new(false),
-            end: Mutex::new(None),
             framing: Arc::new(Mutex::new(Framing::new())),
             taken: AtomicU64::new(0),
         })
@@ -349,8 +346,7 @@ impl Site {
 
     /// The end of the connection.
     fn ended(&self, result: hyper::Result<()>) -> End {
-        let known = self.end.lock().expect("no panic while held").take();
-        match (known, result) {
+        match (self.live.failure(), result) {
             (Some(end), _) => end,
             (None, Err(error)) if error.is_parse_too_large() => End::Failed(head_too_large()),
             // The library's words speak of its caller.
@@ -633,7 +629,7 @@ impl Site {
                 End::Unreachable(text) => (StatusCode::BAD_GATEWAY, format!("`{name}` is not reached: {text}")),
                 _ => (StatusCode::BAD_GATEWAY, format!("`{name}` failed")),
             };
-            *self.end.lock().expect("no panic while held") = Some(end);
+            self.live.set_failure(Some(end));
             Refusal { status, text }
         };
         let (sender, forward_proxy) = if self.secure {
@@ -662,7 +658,7 @@ impl Site {
         };
         let sender = sender.map_err(|error| failed(End::Unreachable(error.to_string())))?;
         // The host answers after all.
-        *self.end.lock().expect("no panic while held") = None;
+        self.live.set_failure(None);
         Ok(Upstream {
             name: name.clone(),
             sender,

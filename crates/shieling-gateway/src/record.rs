@@ -214,6 +214,7 @@ impl Recorder {
                 address: None,
                 requests: Vec::new(),
                 requests_total: 0,
+                failure: None,
             }),
             ended: AtomicBool::new(false),
         });
@@ -296,7 +297,7 @@ impl Recorder {
         connections.extend(
             open.iter()
                 .filter(|live| live.event >= since.event)
-                .map(|live| (live.event, live.snapshot(End::Open))),
+                .map(|live| (live.event, live.snapshot(live.failure().unwrap_or(End::Open)))),
         );
         connections.sort_by_key(|(began, _)| *began);
         let connections = connections.into_iter().map(|(_, connection)| connection).collect();
@@ -329,6 +330,7 @@ struct Detail {
     address: Option<SocketAddr>,
     requests: Vec<Request>,
     requests_total: u64,
+    failure: Option<End>,
 }
 
 impl Live {
@@ -343,6 +345,17 @@ impl Live {
 
     pub(crate) fn set_address(&self, address: Option<SocketAddr>) {
         self.detail().address = address;
+    }
+
+    /// Sets why the host is not reached, while the client still has its answer to read: it may end, and be told of, before
+    /// the connection does.
+    pub(crate) fn set_failure(&self, failure: Option<End>) {
+        self.detail().failure = failure;
+    }
+
+    /// Why the host is not reached.
+    pub(crate) fn failure(&self) -> Option<End> {
+        self.detail().failure.clone()
     }
 
     /// Counts bytes from the host to the sandbox. Returns whether there may be more.
@@ -444,6 +457,19 @@ mod tests {
 
     fn begin(recorder: &Arc<Recorder>, host: &str) -> Arc<Live> {
         recorder.begin(host.to_owned(), 443, Protocol::Tcp)
+    }
+
+    #[test]
+    fn why_a_host_is_not_reached_is_told_while_the_client_reads_its_answer() {
+        let recorder = Recorder::new(10, 10, None, None);
+        let cursor = recorder.cursor();
+        let live = begin(&recorder, "nowhere");
+        let end = |recorder: &Arc<Recorder>| recorder.report(cursor).connections[0].end.clone();
+        assert_eq!(end(&recorder), End::Open);
+        live.set_failure(Some(End::Unresolved("no address".to_owned())));
+        assert_eq!(end(&recorder), End::Unresolved("no address".to_owned()));
+        live.set_failure(None);
+        assert_eq!(end(&recorder), End::Open, "it answers after all");
     }
 
     #[test]
