@@ -246,23 +246,18 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
     {
         return true;
     }
-    let files = words.iter().filter(|word| !word.prefix().starts_with('-'));
-    if name == "cmp" && files.count() < 2 {
-        return true;
-    }
     let is_given_files = |effect: &Effect| {
-        let counts = match effect.action {
-            // What it is given is what it writes.
-            Action::Writes(_) => !matches!(name.as_str(), "tee" | "sponge" | "split" | "csplit" | "dd"),
+        let counts = matches!(
+            effect.action,
             Action::Reads(_)
-            | Action::Names(_)
-            | Action::Walks(_)
-            | Action::Renames(_)
-            | Action::RunsFile(_)
-            | Action::Revision(_)
-            | Action::Doubt(..) => true,
-            _ => false,
-        };
+                | Action::Names(_)
+                | Action::Writes(_)
+                | Action::Walks(_)
+                | Action::Renames(_)
+                | Action::RunsFile(_)
+                | Action::Revision(_)
+                | Action::Doubt(..)
+        );
         counts && effect.by == Some(index) && effect.via == Via::Operand
     };
     let Some(program) = find(&name) else {
@@ -279,7 +274,7 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
     };
     match no_input {
         Some((with, unless)) if with.is_empty() || found.has(with) => found.has(unless),
-        _ => !reading.effects.iter().any(is_given_files),
+        _ => program.reads_input || !reading.effects.iter().any(is_given_files),
     }
 }
 

@@ -141,6 +141,7 @@
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
 //! | `fed` | its standard input is code in its own language |
 //! | `no-input` | it does not read its standard input, unless a word names it (`-`); `no-input with -f` with one of these options, `no-input unless -i` not with one of these |
+//! | `reads-input` | it may read its standard input although files are given to it, as no other program is taken to |
 //! | `shell` | without a command on its line it starts a shell, which reads the standard input; `shell with -s` with one of these options; `shell unless -c` whatever its operands are (a user), but with one of these |
 //! | `joined -B -Wl,` | options whose value stands behind their name in the same word, where `options single` |
 //! | `interpreter` | it runs code of another language than the shell's: in an option, in a file, or from its standard input |
@@ -625,6 +626,8 @@ pub(crate) struct Program {
     /// With which options, in any case if there are none, and without which it does not read its standard input, if that is
     /// not named to it.
     pub(crate) no_input: Option<(Vec<String>, Vec<String>)>,
+    /// Whether it may read it although files are given to it.
+    pub(crate) reads_input: bool,
     /// When it starts a shell that reads its standard input.
     pub(crate) shell: Option<Shell>,
     /// The spellings of options to which their value is attached as it stands.
@@ -750,6 +753,7 @@ impl Program {
                 };
                 spellings.extend(words.map(str::to_owned));
             }
+            "reads-input" => self.reads_input = true,
             "joined" => self.joined.extend(rest.split_whitespace().map(str::to_owned)),
             "shell" => {
                 let shell = self.shell.get_or_insert_default();
