@@ -9,7 +9,7 @@ use super::table::{Bring, Program, Role, Value, find};
 use crate::reader::is_shell;
 use crate::reading::{Action, Base, Effect, Invocation, Kind, Reading, Via};
 use crate::span::Span;
-use crate::word::{Atom, Hidden, Word};
+use crate::word::{Atom, Fields, Hidden, Word};
 
 /// Whether it is not described what a program does with its operands, so that it may start them.
 pub fn is_opaque(name: &str) -> bool {
@@ -232,7 +232,12 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
         return matches!(name.as_str(), "mapfile" | "readarray");
     }
     let names_input = |word: &Word| match word.known() {
-        Some(text) => text == "-" || text.contains("=-") || text.contains("@-") || text.contains("stdin"),
+        // `find -ok` asks.
+        Some(text) => {
+            ["=-", "@-", "stdin"].iter().any(|part| text.contains(part))
+                || text.ends_with('-') && text != "--"
+                || text.starts_with("-ok")
+        }
         None => unknown && matches!(word.atoms.first(), Some(Atom::Hidden(Hidden::Anything)) | None),
     };
     let among_descriptors = |base: &Base| match base {
@@ -240,6 +245,11 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
         Base::Unknown => true,
     };
     let words = &command.argv[1..];
+    if let [only] = words
+        && matches!(only.known().as_deref(), Some("--version" | "--help"))
+    {
+        return false;
+    }
     if command.more
         || words.iter().any(|word| names_input(word) || may_name_input(word))
         || reading.bases.iter().any(among_descriptors)
@@ -247,17 +257,15 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
         return true;
     }
     let is_given_files = |effect: &Effect| {
-        let counts = matches!(
-            effect.action,
-            Action::Reads(_)
-                | Action::Names(_)
-                | Action::Writes(_)
-                | Action::Walks(_)
-                | Action::Renames(_)
-                | Action::RunsFile(_)
-                | Action::Revision(_)
-                | Action::Doubt(..)
-        );
+        let counts = match &effect.action {
+            Action::Reads(word)
+            | Action::Names(word)
+            | Action::Writes(word)
+            | Action::Renames(word)
+            | Action::RunsFile(word) => !may_vanish(word, unknown),
+            Action::Walks(_) | Action::Revision(_) | Action::Doubt(..) => true,
+            _ => false,
+        };
         counts && effect.by == Some(index) && effect.via == Via::Operand
     };
     let Some(program) = find(&name) else {
@@ -275,6 +283,22 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
     match no_input {
         Some((with, unless)) if with.is_empty() || found.has(with) => found.has(unless),
         _ => program.reads_input || !reading.effects.iter().any(is_given_files),
+    }
+}
+
+/// Whether a word may come to nothing, so that a program is given no file: an expansion of no value, a wildcard that
+/// matches nothing under `nullglob`. Names that were found are there.
+fn may_vanish(word: &Word, unknown: bool) -> bool {
+    fn is_found(atom: &Atom) -> bool {
+        match atom {
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Below | Hidden::PlainBelow) => true,
+            Atom::OneOf(choices) => choices.iter().flatten().any(is_found),
+            _ => false,
+        }
+    }
+    match word.fields {
+        Fields::Glob => true,
+        _ => unknown && word.written.starts_with(['$', '`', '{']) && !word.atoms.iter().any(is_found),
     }
 }
 

@@ -596,6 +596,12 @@ impl Parser<'_> {
             let from = self.at;
             closed = self.bracketed(b'[', b']').is_ok();
             subscript = closed.then(|| self.text[from..self.at - 1].to_owned());
+            // Unquoted, these end the word.
+            let ends = |text: &String| {
+                text.contains([' ', '\t', '\n', '(', ')', '|', '&', ';', '<', '>'])
+                    && !text.contains(['"', '\'', '\\', '$', '`'])
+            };
+            closed &= !subscript.as_ref().is_some_and(ends);
         }
         if closed && self.take("}") && matches!(self.peek(), Some(b'<' | b'>')) {
             return Some((name.to_owned(), subscript));
