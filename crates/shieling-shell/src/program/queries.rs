@@ -188,14 +188,18 @@ pub(crate) fn prints(command: &Invocation) -> Printed {
             if !found.strange.is_empty() {
                 return None;
             }
-            let sub = find_sub(program, &found.operands)?;
-            program = sub.program;
-            found = parse(program, &found.operands[sub.words..]);
+            (program, found) = subcommand(program, &found)?;
         }
         let understood = found.strange.is_empty() && found.doubtful.is_empty();
         program.prints.filter(|_| understood).map(Printed::Text)
     };
     tells().unwrap_or(Printed::ANYTHING)
+}
+
+/// The subcommand that a program's arguments name, if it has any, and the arguments of that.
+fn subcommand(program: &'static Program, found: &Arguments) -> Option<(&'static Program, Arguments)> {
+    let sub = find_sub(program, &found.operands).filter(|_| !program.subs.is_empty())?;
+    Some((sub.program, parse(sub.program, &found.operands[sub.words..])))
 }
 
 /// The arguments of a command that prints the names of files which it found, and nothing else, unless an operand turns out
@@ -208,9 +212,7 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> Option<Arguments> {
         if !found.options.is_empty() || !found.strange.is_empty() {
             return None;
         }
-        let sub = find_sub(program, &found.operands)?;
-        program = sub.program;
-        found = parse(program, &found.operands[sub.words..]);
+        (program, found) = subcommand(program, &found)?;
     }
     let when = program.names_alone.as_ref()?;
     let is_input = |word: &Word| word.known().as_deref() == Some("-");
@@ -224,8 +226,8 @@ pub(crate) fn prints_names_alone(command: &Invocation) -> Option<Arguments> {
 }
 
 /// Whether a command may read its standard input. Whatever the project's own code does, it does anyway, and a shell tells
-/// by itself. With `unknown`, a word that is not known can name it.
-pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> bool {
+/// by itself. Its effects are among those since so many. With `unknown`, a word that is not known can name it.
+pub(crate) fn may_read_input(reading: &Reading, index: usize, effects: usize, unknown: bool) -> bool {
     let command = &reading.commands[index];
     let Some(name) = command.program() else { return true };
     if command.kind != Kind::Program || is_shell(&name) {
@@ -268,21 +270,15 @@ pub(crate) fn may_read_input(reading: &Reading, index: usize, unknown: bool) -> 
         };
         counts && effect.by == Some(index) && effect.via == Via::Operand
     };
+    let is_without_files = || !reading.effects[effects..].iter().any(is_given_files);
     let Some(program) = find(&name) else {
-        return !reading.effects.iter().any(is_given_files);
+        return is_without_files();
     };
     let found = parse(program, &command.argv[1..]);
-    let sub = find_sub(program, &found.operands).filter(|_| !program.subs.is_empty());
-    let (no_input, found) = match sub {
-        Some(sub) => (
-            sub.program.no_input.as_ref().or(program.no_input.as_ref()),
-            parse(sub.program, &found.operands[sub.words..]),
-        ),
-        None => (program.no_input.as_ref(), found),
-    };
-    match no_input {
+    let (sub, found) = subcommand(program, &found).unwrap_or((program, found));
+    match sub.no_input.as_ref().or(program.no_input.as_ref()) {
         Some((with, unless)) if with.is_empty() || found.has(with) => found.has(unless),
-        _ => program.reads_input || !reading.effects.iter().any(is_given_files),
+        _ => program.reads_input || is_without_files(),
     }
 }
 

@@ -131,7 +131,7 @@ impl Reader<'_> {
         } else {
             Kind::Program
         };
-        let index = self.reading.commands.len();
+        let (index, effects) = (self.reading.commands.len(), self.reading.effects.len());
         self.texts_given += usize::from(matches!(name.as_str(), "echo" | "printf" | "yes") && launch.argv.len() > 1);
         self.reading.commands.push(Invocation {
             argv: launch.argv.clone(),
@@ -161,12 +161,12 @@ impl Reader<'_> {
             return Ok(());
         }
         let result = self.follow(&launch, (name, index), entry, (pathed, system));
-        let may_read = |unknown: bool| program::may_read_input(&self.reading, index, unknown);
-        if self.is_first_walk && may_read(true) != may_read(false) {
+        if !self.uses_input {
+            let may_read = |unknown: bool| program::may_read_input(&self.reading, index, effects, unknown);
+            self.uses_input = may_read(!self.is_first_walk);
             // What is not known yet may be known to the next walk.
-            self.needs_another_walk = true;
+            self.needs_another_walk |= self.is_first_walk && !self.uses_input && may_read(true);
         }
-        self.uses_input |= may_read(!self.is_first_walk);
         // Also what has another input than these words name.
         self.shares_input |= self.reading.commands[index].argv[1..]
             .iter()

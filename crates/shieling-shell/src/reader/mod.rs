@@ -681,9 +681,8 @@ impl Reader<'_> {
     }
 
     fn runs_what_it_is_fed(&mut self, run: &Run) {
-        let object = self.written(run.span);
         let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
-        self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));
+        self.doubt_command(run, because);
     }
 }
 

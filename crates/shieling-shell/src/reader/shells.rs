@@ -165,13 +165,7 @@ impl Reader<'_> {
             self.input = Input::Text(words);
             if self.uses_input {
                 let because = format!("`{}` reads its commands from where one of them may read, too", run.name);
-                self.doubt(
-                    Doubt::Launch,
-                    self.written(run.span),
-                    because,
-                    run.span,
-                    Some(run.index),
-                );
+                self.doubt_command(run, because);
             }
             self.uses_input = true;
             return Ok(());
@@ -181,14 +175,7 @@ impl Reader<'_> {
             Input::File(file) => self.shell_file(&file, run),
             // Also where nothing is attached yet: somebody may write to it later.
             Input::Nothing | Input::Names(_) | Input::Text(_) | Input::Altered | Input::Unknown => {
-                let object = self.written(run.span);
-                self.doubt(
-                    Doubt::Launch,
-                    object,
-                    format!("`{}` runs whatever it is fed, which cannot be read here", run.name),
-                    run.span,
-                    Some(run.index),
-                );
+                self.runs_what_it_is_fed(run);
                 Ok(())
             }
         }
