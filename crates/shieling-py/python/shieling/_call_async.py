@@ -104,8 +104,7 @@ def _ask(
 
 async def _ask_here(asked: _native.Asked, approver: Approver, raised: list[BaseException]) -> None:
     try:
-        found = approver(Question.from_dict(asked.question()))
-        answer(asked, await found if isinstance(found, Awaitable) else found)
+        await _put_here(asked, approver)
     except asyncio.CancelledError:
         # The approver's own, or that of its call, which nobody waits for then.
         asked.nobody()
@@ -113,6 +112,11 @@ async def _ask_here(asked: _native.Asked, approver: Approver, raised: list[BaseE
     except BaseException as error:
         raised.append(error)
         asked.fail()
+
+
+async def _put_here(asked: _native.Asked, approver: Approver) -> None:
+    found = approver(Question.from_dict(asked.question()))
+    answer(asked, await found if isinstance(found, Awaitable) else found)
 
 
 _apart: set[asyncio.Task[None]] = set()
@@ -138,8 +142,7 @@ def ask_apart_in(
 
 async def _ask_apart(loop: asyncio.AbstractEventLoop, asked: _native.Asked, approver: Approver) -> None:
     try:
-        found = approver(Question.from_dict(asked.question()))
-        answer(asked, await found if isinstance(found, Awaitable) else found)
+        await _put_here(asked, approver)
     except asyncio.CancelledError:
         asked.nobody()
         raise
